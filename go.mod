@@ -1,0 +1,26 @@
+module harvest
+
+go 1.26.0
+
+require (
+	github.com/hanwen/go-fuse/v2 v2.12.1
+	github.com/jimsmart/grobotstxt v1.0.3
+	github.com/klauspost/compress v1.20.3
+	github.com/knusbaum/go9p v1.18.0
+	github.com/nlnwa/whatwg-url v0.6.2
+	github.com/rogpeppe/go-internal v1.16.0
+	github.com/spf13/pflag v1.0.10
+	go.etcd.io/bbolt v1.5.0
+	golang.org/x/net v0.62.0
+	golang.org/x/sync v0.24.0
+	golang.org/x/sys v0.49.0
+	golang.org/x/term v0.47.0
+)
+
+require (
+	9fans.net/go v0.0.2 // indirect
+	github.com/bits-and-blooms/bitset v1.20.0 // indirect
+	github.com/fhs/mux9p v0.3.1 // indirect
+	golang.org/x/text v0.43.0 // indirect
+	golang.org/x/tools v0.51.0 // indirect
+)
