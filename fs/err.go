@@ -1,0 +1,64 @@
+package fs
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+)
+
+// Err is the file beside ctl and config that keeps what was refused last,
+// and why: a line with the message, then, indented, the line that caused it.
+// What a file takes without complaint clears its own entry.
+type Err struct {
+	path uint64
+
+	mu   sync.Mutex
+	last []refusal
+}
+
+type refusal struct{ file, line, msg string }
+
+// NewErr makes an Err with nothing in it.
+func NewErr(path uint64) *Err { return &Err{path: path} }
+
+// Set says that the file refused the line with err, or, with a nil err, that
+// all is well with it.
+func (e *Err) Set(file, line string, err error) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for i, r := range e.last {
+		if r.file == file {
+			e.last = append(e.last[:i], e.last[i+1:]...)
+			break
+		}
+	}
+	if err != nil {
+		e.last = append(e.last, refusal{file, line, err.Error()})
+	}
+}
+
+func (e *Err) text() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var b strings.Builder
+	for i := len(e.last) - 1; i >= 0; i-- {
+		r := e.last[i]
+		fmt.Fprintf(&b, "%s: %s\n", r.file, r.msg)
+		if r.line != "" {
+			fmt.Fprintf(&b, "\t%s\n", r.line)
+		}
+	}
+	return b.String()
+}
+
+// Stat gives the length of the text that Open would show.
+func (e *Err) Stat() Stat { return Text(e.path, e.text).Stat() }
+
+// Open gives the text as it is now.
+func (e *Err) Open(ctx context.Context, m Mode) (Handle, error) {
+	return Text(e.path, e.text).Open(ctx, m)
+}
