@@ -3,6 +3,7 @@ package fs
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	iofs "io/fs"
@@ -147,13 +148,8 @@ func (c *ConfigFile) result(text []byte, err error) {
 
 // lineOf is the line of text that err points at, if it does.
 func lineOf(text []byte, err error) string {
-	at, ok := err.(interface{ Position() (line, col int) })
-	if !ok {
-		if c, isc := err.(classed); isc {
-			at, ok = c.error.(interface{ Position() (line, col int) })
-		}
-	}
-	if !ok {
+	var at interface{ Position() (line, col int) }
+	if !errors.As(err, &at) {
 		return ""
 	}
 	n, _ := at.Position()

@@ -110,8 +110,8 @@ func Format(pairs ...Pair) string {
 			b.WriteByte(' ')
 		}
 		key := fs.Quote(p.Key)
-		if key == p.Key {
-			key = strings.ReplaceAll(key, "=", "'='")
+		if key == p.Key && strings.Contains(key, "=") {
+			key = "'" + key + "'"
 		}
 		b.WriteString(key)
 		if p.Value != "" {
@@ -132,6 +132,9 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Col, e.Msg) }
+
+// Position gives the line and the column, from 1.
+func (e *Error) Position() (line, col int) { return e.Line, e.Col }
 
 // Unwrap gives what the error wraps.
 func (e *Error) Unwrap() error {
@@ -178,12 +181,12 @@ func ParseLine(line string, n int) (Entry, error) {
 		}
 		_, next, _, err := fs.Field(word)
 		if err != nil {
-			return Entry{}, e.Errorf(Pair{Col: col}, "%w", err)
+			return Entry{}, e.Errorf(Pair{Col: col}, "%v", err)
 		}
 		word = word[:len(word)-len(next)]
 		p, err := pair(word)
 		if err != nil {
-			return Entry{}, e.Errorf(Pair{Col: col}, "%w", err)
+			return Entry{}, e.Errorf(Pair{Col: col}, "%v", err)
 		}
 		p.Col = col
 		e.Pairs = append(e.Pairs, p)
