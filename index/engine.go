@@ -1,0 +1,269 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+)
+
+// A view is the index at one time. It never changes once it is the current
+// one, so a search needs no lock.
+type view struct {
+	mark  string
+	next  uint64 // number of the next segment
+	parts []part
+
+	docs int
+	text int64
+}
+
+func (v *view) count() {
+	v.docs, v.text = 0, 0
+	for _, p := range v.parts {
+		v.docs += p.live()
+		for d := range p.NDocs {
+			if !p.gone.has(d) {
+				v.text += int64(p.length(d))
+			}
+		}
+	}
+}
+
+// engine is the Engine that Open gives.
+type engine struct {
+	dir string
+	mu  sync.Mutex // held by the one that applies
+	cur atomic.Pointer[view]
+	off atomic.Bool
+}
+
+// Open opens the index in dir, which it makes if it is absent. One process at
+// a time may have it open. Files that no longer belong to the index, as a
+// crash leaves them, are removed.
+func Open(dir string) (Engine, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	v, err := load(dir)
+	if err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	e := &engine{dir: dir}
+	e.cur.Store(v)
+	return e, e.sweep(v)
+}
+
+// sweep removes segments that v does not have.
+func (e *engine) sweep(v *view) error {
+	list, err := os.ReadDir(e.dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range list {
+		path := filepath.Join(e.dir, f.Name())
+		ours := strings.HasPrefix(f.Name(), "segment-") || f.Name() == manifestName+".new"
+		if ours && !slices.ContainsFunc(v.parts, func(p part) bool { return segmentPath(e.dir, p.number) == path }) {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e *engine) view() (*view, error) {
+	if e.off.Load() {
+		return nil, fmt.Errorf("index: %w", iofs.ErrClosed)
+	}
+	return e.cur.Load(), nil
+}
+
+func (e *engine) Mark() string { return e.cur.Load().mark }
+
+func (e *engine) Close() error {
+	e.mu.Lock() // an Apply ends first
+	defer e.mu.Unlock()
+	e.off.Store(true)
+	return nil
+}
+
+func (e *engine) Stats() Stats {
+	v := e.cur.Load()
+	st := Stats{Docs: v.docs, Text: v.text, Segments: len(v.parts)}
+	for _, p := range v.parts {
+		st.Deleted += p.dead
+		st.Bytes += int64(len(p.data))
+	}
+	return st
+}
+
+// Apply writes a segment of puts, merges what has grown to it, and makes all
+// of it current with one new manifest.
+func (e *engine) Apply(ctx context.Context, puts []Doc, deletes []ID, mark string) (err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	old, err := e.view()
+	if err != nil {
+		return err
+	}
+	v := &view{mark: mark, next: old.next}
+	defer func() {
+		if err != nil {
+			e.sweep(old) // what could not be made current; the next Open would do it too
+		}
+	}()
+	v.parts = without(old.parts, puts, deletes)
+	if err := v.add(ctx, e.dir, puts); err != nil {
+		return fmt.Errorf("index: %w", err)
+	}
+	if err := v.merge(ctx, e.dir); err != nil {
+		return fmt.Errorf("index: merge: %w", err)
+	}
+	v.count()
+	if err := v.save(e.dir); err != nil {
+		return fmt.Errorf("index: %w", err)
+	}
+	e.cur.Store(v)
+	return e.sweep(v) // files stay readable to searches that have them mapped
+}
+
+// without is parts less the documents put or deleted.
+func without(parts []part, puts []Doc, deletes []ID) []part {
+	var out []part
+	for _, p := range parts {
+		var gone []uint32
+		drop := func(id ID) {
+			if d, ok := p.find(id); ok {
+				gone = append(gone, d)
+			}
+		}
+		for _, id := range deletes {
+			drop(id)
+		}
+		for i := range puts {
+			drop(puts[i].ID)
+		}
+		if p = p.with(gone); p.live() > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func (v *view) open(dir string, number uint64) error {
+	s, err := openSegment(segmentPath(dir, number), number)
+	if err == nil && s.NDocs > 0 {
+		v.parts = append(v.parts, part{segment: s})
+	}
+	return err
+}
+
+// add makes a segment of puts, each ID's last.
+func (v *view) add(ctx context.Context, dir string, puts []Doc) error {
+	if len(puts) == 0 {
+		return nil
+	}
+	last := make(map[ID]int, len(puts))
+	for i := range puts {
+		last[puts[i].ID] = i
+	}
+	b := newBuilder()
+	for i := range puts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if last[puts[i].ID] == i {
+			b.add(&puts[i])
+		}
+	}
+	n := v.next
+	v.next++
+	if err := b.write(ctx, segmentPath(dir, n)); err != nil {
+		return err
+	}
+	return v.open(dir, n)
+}
+
+// Segments of like size are merged eight at a time, so each word is written
+// again once for each factor of eight the index is larger than an Apply; one
+// of which more than half is gone is written anew.
+const fanIn = 8
+
+func (v *view) merge(ctx context.Context, dir string) error {
+	for {
+		set := v.pick()
+		if set == nil {
+			return nil
+		}
+		n := v.next
+		v.next++
+		if err := merge(ctx, set, segmentPath(dir, n)); err != nil {
+			return err
+		}
+		v.parts = slices.DeleteFunc(v.parts, func(p part) bool {
+			return slices.ContainsFunc(set, func(q part) bool { return p.number == q.number })
+		})
+		if err := v.open(dir, n); err != nil {
+			return err
+		}
+	}
+}
+
+// pick chooses segments to merge, none if all is well.
+func (v *view) pick() []part {
+	tiers := make(map[int][]part)
+	for _, p := range v.parts {
+		if p.dead > p.live() {
+			return []part{p}
+		}
+		tier := 0
+		for size := len(p.data) >> 20; size > 0; size /= fanIn {
+			tier++
+		}
+		if tiers[tier] = append(tiers[tier], p); len(tiers[tier]) == fanIn {
+			return tiers[tier]
+		}
+	}
+	return nil
+}
+
+// Attributes counts over the documents that are left, exactly up to hashes of
+// 64 bits.
+func (e *engine) Attributes(ctx context.Context) ([]Attribute, error) {
+	v, err := e.view()
+	if err != nil {
+		return nil, err
+	}
+	var out []Attribute
+	for _, name := range names(v.parts) {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		a := Attribute{Name: name}
+		seen := make(map[uint64]struct{})
+		for _, p := range v.parts {
+			f, ok := p.field(name)
+			if !ok {
+				continue
+			}
+			last := ^uint32(0)
+			p.eachValue(f, func(doc uint32, sum uint64) {
+				if doc != last {
+					a.Docs++
+					last = doc
+				}
+				seen[sum] = struct{}{}
+			})
+		}
+		if a.Distinct = len(seen); a.Docs > 0 {
+			out = append(out, a)
+		}
+	}
+	return out, nil
+}
