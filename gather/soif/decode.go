@@ -72,7 +72,7 @@ func (e *Error) Unwrap() error { return e.Class }
 // place is counted from the start of b.
 func Parse(b []byte, lim Limits) (o Object, n int, err error) {
 	d := Decoder{buf: b, rerr: io.EOF, lim: lim.orDefault()}
-	o.Attrs = make([]Attr, 0, 16)
+	o.Attrs = make([]Attr, 0, 22)
 	if err := d.object(&o); err != nil {
 		return Object{}, 0, err
 	}
@@ -192,7 +192,7 @@ func (d *Decoder) open(o *Object) error {
 	d.hold, d.moved, d.spans = d.pos, false, d.spans[:0]
 	d.back = d.base + int64(d.pos) + 1
 	d.pos++
-	n, err := d.token(&nameByte, d.lim.Name, "", "template type")
+	n, err := d.token(&nameByte, d.lim.Name, o, "template type")
 	if err != nil {
 		return err
 	}
@@ -201,7 +201,7 @@ func (d *Decoder) open(o *Object) error {
 	}
 	o.Type = d.name(d.buf[d.pos : d.pos+n])
 	d.pos += n
-	c, err := d.blank("@" + o.Type)
+	c, err := d.blank(o)
 	if err != nil {
 		return err
 	}
@@ -220,6 +220,9 @@ func (d *Decoder) body(o *Object) error {
 	}
 	d.back = d.base + int64(d.pos)
 	for {
+		if d.quick(o) {
+			continue
+		}
 		done, err := d.attr(o)
 		if err != nil {
 			return err
@@ -240,9 +243,8 @@ func (d *Decoder) body(o *Object) error {
 
 // url reads the URL, which ends at white space and stands on the line of the {.
 func (d *Decoder) url(o *Object) error {
-	typ := "@" + o.Type
 	for {
-		c, ok, err := d.byteAt(0, typ)
+		c, ok, err := d.byteAt(0, o)
 		if !ok {
 			return err
 		}
@@ -250,21 +252,21 @@ func (d *Decoder) url(o *Object) error {
 			break
 		}
 		if d.pos++; d.here() > int(d.lim.Name)+maxBlank {
-			return d.fault(d.here(), typ, "", "too much white space", syscall.EFBIG)
+			return d.fault(d.here(), o.id(), "", "too much white space", syscall.EFBIG)
 		}
 	}
-	n, err := d.token(&urlByte, d.lim.URL, typ, "URL")
+	n, err := d.token(&urlByte, d.lim.URL, o, "URL")
 	if err != nil {
 		return err
 	}
 	u := d.buf[d.pos : d.pos+n]
 	if n == 0 || string(u) == "}" {
-		return d.fault(d.here(), typ, "", "no URL on the line of the {", iofs.ErrInvalid)
+		return d.fault(d.here(), o.id(), "", "no URL on the line of the {", iofs.ErrInvalid)
 	}
-	if c, ok, err := d.byteAt(n, typ); !ok {
+	if c, ok, err := d.byteAt(n, o); !ok {
 		return err
 	} else if !isSpace(c) {
-		return d.fault(d.here()+n, typ, "", "control character in the URL", iofs.ErrInvalid)
+		return d.fault(d.here()+n, o.id(), "", "control character in the URL", iofs.ErrInvalid)
 	}
 	if u = d.buf[d.pos : d.pos+n]; string(u) != "-" {
 		o.URL = string(u)
@@ -273,9 +275,50 @@ func (d *Decoder) url(o *Object) error {
 	return nil
 }
 
+// quick reads one attribute as attr does if it is written in canonical form, lies
+// in the buffer with the byte after it, and offends no limit. Otherwise it takes
+// nothing and attr decides. It halves the time of decoding.
+func (d *Decoder) quick(o *Object) bool {
+	b := d.buf[d.pos:]
+	if len(b) == 0 || b[0] != '\n' {
+		return false
+	}
+	i := 1
+	for i < len(b) && nameByte[b[i]] {
+		i++
+	}
+	if i == 1 || i+5 > len(b) || b[i] != '{' || b[i+1] == '}' || int64(i-1) > d.lim.Name {
+		return false
+	}
+	nameEnd := i
+	size := 0
+	for i++; i < len(b) && '0' <= b[i] && b[i] <= '9' && i-nameEnd < maxDigits; i++ {
+		size = size*10 + int(b[i]-'0')
+	}
+	if len(b)-i < len(delimiter) || string(b[i:i+len(delimiter)]) != delimiter {
+		return false
+	}
+	i += len(delimiter)
+	if size >= len(b)-i || b[i+size] != '\n' || int64(size) > d.lim.Value ||
+		int64(d.here()+i+size) > d.lim.Object || int64(len(o.Attrs)) >= d.lim.Attrs {
+		return false
+	}
+	name := d.name(b[1:nameEnd])
+	if lower(name[0]) == 'e' && int64(Depth(name)) > d.lim.Depth {
+		return false
+	}
+	o.Attrs = append(o.Attrs, Attr{name, b[i : i+size : i+size]})
+	if d.r != nil {
+		d.spans = append(d.spans, span{d.here() + 1, d.here() + i})
+	}
+	d.back = d.base + int64(d.pos+i)
+	d.pos += i + size
+	return true
+}
+
 // attr reads one attribute, or the } that ends the object.
 func (d *Decoder) attr(o *Object) (done bool, err error) {
-	c, err := d.blank(o.id())
+	c, err := d.blank(o)
 	if err != nil {
 		return false, err
 	}
@@ -284,11 +327,11 @@ func (d *Decoder) attr(o *Object) (done bool, err error) {
 		return true, nil
 	}
 	at := d.here()
-	n, err := d.token(&nameByte, d.lim.Name, o.id(), "attribute name")
+	n, err := d.token(&nameByte, d.lim.Name, o, "attribute name")
 	if err != nil {
 		return false, err
 	}
-	if c, ok, err := d.byteAt(n, o.id()); !ok {
+	if c, ok, err := d.byteAt(n, o); !ok {
 		return false, err
 	} else if n == 0 || c != '{' {
 		return false, d.fault(at, o.id(), "", "attribute Name{size} expected, not "+d.quote(at), iofs.ErrInvalid)
@@ -309,7 +352,7 @@ func (d *Decoder) attr(o *Object) (done bool, err error) {
 func (d *Decoder) size(o *Object, name string, at int) (int64, error) {
 	size, digits := int64(0), 0
 	for {
-		c, ok, err := d.byteAt(digits, o.id())
+		c, ok, err := d.byteAt(digits, o)
 		if !ok {
 			return 0, err
 		}
@@ -323,7 +366,7 @@ func (d *Decoder) size(o *Object, name string, at int) (int64, error) {
 	}
 	d.pos += digits
 	for i := range len(delimiter) {
-		c, ok, err := d.byteAt(i, o.id())
+		c, ok, err := d.byteAt(i, o)
 		if !ok {
 			return 0, err
 		}
@@ -375,9 +418,9 @@ func (d *Decoder) value(o *Object, name string, at int, size int64) error {
 }
 
 // blank skips white space inside an object and returns the byte after it.
-func (d *Decoder) blank(object string) (byte, error) {
+func (d *Decoder) blank(o *Object) (byte, error) {
 	for i := 0; ; i++ {
-		c, ok, err := d.byteAt(i, object)
+		c, ok, err := d.byteAt(i, o)
 		if !ok {
 			return 0, err
 		}
@@ -386,14 +429,14 @@ func (d *Decoder) blank(object string) (byte, error) {
 			return c, nil
 		}
 		if i == maxBlank {
-			return 0, d.fault(d.here(), object, "", fmt.Sprintf("over %d bytes of white space", maxBlank), syscall.EFBIG)
+			return 0, d.fault(d.here(), o.id(), "", fmt.Sprintf("over %d bytes of white space", maxBlank), syscall.EFBIG)
 		}
 	}
 }
 
 // token returns how many bytes of the class follow; the byte after them is in
 // the buffer. It does not take them.
-func (d *Decoder) token(class *[256]bool, limit int64, object, what string) (int, error) {
+func (d *Decoder) token(class *[256]bool, limit int64, o *Object, what string) (int, error) {
 	n := 0
 	for {
 		for b := d.buf[d.pos:]; n < len(b); n++ {
@@ -401,10 +444,10 @@ func (d *Decoder) token(class *[256]bool, limit int64, object, what string) (int
 				return n, nil
 			}
 			if int64(n) >= limit {
-				return 0, d.fault(d.here(), object, "", fmt.Sprintf("%s is over the limit of %d bytes", what, limit), syscall.EFBIG)
+				return 0, d.fault(d.here(), o.id(), "", fmt.Sprintf("%s is over the limit of %d bytes", what, limit), syscall.EFBIG)
 			}
 		}
-		if _, ok, err := d.byteAt(n, object); !ok {
+		if _, ok, err := d.byteAt(n, o); !ok {
 			return 0, err
 		}
 	}
@@ -412,17 +455,17 @@ func (d *Decoder) token(class *[256]bool, limit int64, object, what string) (int
 
 // byteAt returns the byte i after d.pos, reading it if need be. When ok is false
 // the input ended there and err says so.
-func (d *Decoder) byteAt(i int, object string) (c byte, ok bool, err error) {
+func (d *Decoder) byteAt(i int, o *Object) (c byte, ok bool, err error) {
 	if d.pos+i < len(d.buf) {
 		return d.buf[d.pos+i], true, nil
 	}
-	return d.byteRead(i, object)
+	return d.byteRead(i, o)
 }
 
-func (d *Decoder) byteRead(i int, object string) (c byte, ok bool, err error) {
+func (d *Decoder) byteRead(i int, o *Object) (c byte, ok bool, err error) {
 	for d.pos+i >= len(d.buf) {
 		if err := d.fill(); err == io.EOF {
-			return 0, false, d.fault(len(d.buf)-d.hold, object, "", "input ends before the closing }", io.ErrUnexpectedEOF)
+			return 0, false, d.fault(len(d.buf)-d.hold, o.id(), "", "input ends before the closing }", io.ErrUnexpectedEOF)
 		} else if err != nil {
 			return 0, false, err
 		}
@@ -607,10 +650,13 @@ func (d *Decoder) name(b []byte) string {
 
 // id names o in an error.
 func (o *Object) id() string {
-	if o.URL != "" {
+	switch {
+	case o.URL != "":
 		return o.URL
+	case o.Type != "":
+		return "@" + o.Type
 	}
-	return "@" + o.Type
+	return ""
 }
 
 func isSpace(c byte) bool {

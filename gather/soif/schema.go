@@ -331,18 +331,52 @@ func standardDecl(name string) Decl {
 func kindOf(name string) Kind { return standardDecl(name).Kind }
 
 // standard returns b as a string if it is a name that most objects have, so that
-// Parse need not allocate it, and "" otherwise.
+// Parse need not allocate it, and "" otherwise. The compiler makes a binary
+// search of it; a loop over standards took a fifth of the time of decoding.
 func standard(b []byte) string {
 	switch string(b) {
 	case "FILE":
 		return "FILE"
 	case "DOCUMENT":
 		return "DOCUMENT"
-	}
-	for i := range standards[:19] {
-		if standards[i].Name == string(b) {
-			return standards[i].Name
-		}
+	case "Abstract":
+		return "Abstract"
+	case "Author":
+		return "Author"
+	case "Description":
+		return "Description"
+	case "File-Size":
+		return "File-Size"
+	case "Full-Text":
+		return "Full-Text"
+	case "Gatherer-Host":
+		return "Gatherer-Host"
+	case "Gatherer-Name":
+		return "Gatherer-Name"
+	case "Gatherer-Port":
+		return "Gatherer-Port"
+	case "Gatherer-Version":
+		return "Gatherer-Version"
+	case "Update-Time":
+		return "Update-Time"
+	case "Keywords":
+		return "Keywords"
+	case "Last-Modification-Time":
+		return "Last-Modification-Time"
+	case "MD5":
+		return "MD5"
+	case "Refresh-Rate":
+		return "Refresh-Rate"
+	case "Time-to-Live":
+		return "Time-to-Live"
+	case "Title":
+		return "Title"
+	case "Type":
+		return "Type"
+	case "URI":
+		return "URI"
+	case "URL-References":
+		return "URL-References"
 	}
 	return ""
 }
