@@ -6,6 +6,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -38,9 +39,11 @@ func (v *view) count() {
 // engine is the Engine that Open gives.
 type engine struct {
 	dir string
-	mu  sync.Mutex // held by the one that applies
 	cur atomic.Pointer[view]
 	off atomic.Bool
+
+	mu  sync.Mutex // held by the one that applies
+	bad error      // why the directory may not be what cur says; then nothing is applied
 }
 
 // Open opens the index in dir, which it makes if it is absent. One process at
@@ -105,32 +108,45 @@ func (e *engine) Stats() Stats {
 
 // Apply writes a segment of puts, merges what has grown to it, and makes all
 // of it current with one new manifest.
-func (e *engine) Apply(ctx context.Context, puts []Doc, deletes []ID, mark string) (err error) {
+func (e *engine) Apply(ctx context.Context, puts []Doc, deletes []ID, mark string) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	old, err := e.view()
 	if err != nil {
 		return err
 	}
-	v := &view{mark: mark, next: old.next}
-	defer func() {
-		if err != nil {
-			e.sweep(old) // what could not be made current; the next Open would do it too
-		}
-	}()
-	v.parts = without(old.parts, puts, deletes)
-	if err := v.add(ctx, e.dir, puts); err != nil {
+	if e.bad != nil {
+		return fmt.Errorf("index: must be opened again after: %w", e.bad)
+	}
+	v, err := old.apply(ctx, e.dir, puts, deletes)
+	if err != nil {
+		e.sweep(old) // for the space; the next Open would do it too
 		return fmt.Errorf("index: %w", err)
 	}
-	if err := v.merge(ctx, e.dir); err != nil {
-		return fmt.Errorf("index: merge: %w", err)
-	}
-	v.count()
-	if err := v.save(e.dir); err != nil {
+	v.mark = mark
+	if done, err := v.save(e.dir); done && err != nil {
+		e.bad = err
+		return fmt.Errorf("index: %w", err)
+	} else if err != nil {
+		e.sweep(old)
 		return fmt.Errorf("index: %w", err)
 	}
 	e.cur.Store(v)
-	return e.sweep(v) // files stay readable to searches that have them mapped
+	e.sweep(v) // what stays is swept the next time; searches have it mapped
+	return nil
+}
+
+func (v *view) apply(ctx context.Context, dir string, puts []Doc, deletes []ID) (*view, error) {
+	n := &view{next: v.next, parts: without(v.parts, puts, deletes)}
+	if err := n.add(ctx, dir, puts); err != nil {
+		return nil, err
+	}
+	if err := n.merge(ctx, dir); err != nil {
+		return nil, fmt.Errorf("merge: %w", err)
+	}
+	n.count()
+	runtime.KeepAlive(v) // and so of the maps that were read
+	return n, nil
 }
 
 // without is parts less the documents put or deleted.
@@ -240,6 +256,7 @@ func (e *engine) Attributes(ctx context.Context) ([]Attribute, error) {
 	if err != nil {
 		return nil, err
 	}
+	defer runtime.KeepAlive(v)
 	var out []Attribute
 	for _, name := range names(v.parts) {
 		if err := ctx.Err(); err != nil {

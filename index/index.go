@@ -68,7 +68,7 @@ type Results struct {
 type Hit struct {
 	ID    ID
 	Score float64
-	Why   []Part // if it was asked for; Score is their sum
+	Why   []Part // if it was asked for; Score is the sum of theirs
 }
 
 // A Part of a score: what one word or phrase of the query gave.

@@ -139,20 +139,20 @@ func load(dir string) (*view, error) {
 	return v, nil
 }
 
-// save makes v the index of the directory: segments are synced already.
-func (v *view) save(dir string) error {
+// save makes v the index of the directory: segments are synced already. After
+// an error, done tells that v may nevertheless be what the disk says.
+func (v *view) save(dir string) (done bool, err error) {
 	if err := syncDir(dir); err != nil { // the names of new segments
-		return err
+		return false, err
 	}
 	path := filepath.Join(dir, manifestName)
 	if err := writeSynced(path+".new", v.encode()); err != nil {
-		os.Remove(path + ".new")
-		return err
+		return false, err
 	}
 	if err := os.Rename(path+".new", path); err != nil {
-		return err
+		return true, err
 	}
-	return syncDir(dir)
+	return true, syncDir(dir)
 }
 
 func writeSynced(path string, b []byte) error {

@@ -14,7 +14,7 @@ import (
 )
 
 // How a document is scored. Each word or phrase of the query that is not under
-// a not gives, to a document where it stands,
+// a not gives, to a document that matches the query and where it stands,
 //
 //	idf * tf*(k1+1) / (tf + k1*(1 - b + b*length/mean))
 //	idf = ln(1 + (N - n + 0.5)/(n + 0.5))
@@ -22,18 +22,18 @@ import (
 // where tf is the sum over attributes of the attribute's weight times how often
 // it stands there, length and mean are counted in words over all attributes,
 // N is the number of documents and n of those that have it: BM25 with the
-// attributes' counts weighed before they saturate. The score is the sum. A word
-// of several parts (net/http) is scored as the phrase it is searched as.
+// attributes' counts weighed before they saturate. The score is the sum, whatever
+// the operators between them. A word of several parts (net/http) is scored as
+// the phrase it is searched as.
 const (
 	bm25K1 = 1.2
 	bm25B  = 0.6
 )
 
-// A match is a document of one part and its score, or before that is known,
-// its weighed count.
+// A match is a document of one part, and for a word its weighed count there.
 type match struct {
-	doc   uint32
-	score float64
+	doc uint32
+	tf  float64
 }
 
 // A leaf is a word or phrase of the query with the attribute it is asked of.
@@ -41,12 +41,19 @@ type leaf struct {
 	attr  string // "" for any that has a weight
 	words []string
 	form  string
-	not   bool // under an odd number of nots: matches, does not score
+	not   bool // under a not: matches, does not score
 
 	docs    int
-	count   int
 	matches [][]match // by part, in order of document
+	stands  [][]stand // the same by attribute, if why is asked for
 	took    time.Duration
+}
+
+// A stand is one attribute's share of a leaf's matches.
+type stand struct {
+	attr   string
+	weight float64
+	counts []match
 }
 
 type searcher struct {
@@ -82,10 +89,7 @@ func (e *engine) Search(ctx context.Context, q query.Node, opt Options) (Results
 		if err := ctx.Err(); err != nil {
 			return Results{}, err
 		}
-		s.score(i)
-		for _, m := range tree.eval(i, p) {
-			hits = append(hits, found{p.id(m.doc), m.score, i, m.doc})
-		}
+		hits = append(hits, s.score(i, tree.eval(i, p))...)
 	}
 	slices.SortFunc(hits, func(a, b found) int {
 		if c := cmp.Compare(b.score, a.score); c != 0 {
@@ -149,7 +153,7 @@ func (s *searcher) plan(q query.Node, attr string, not bool) op {
 		}
 		return out
 	case query.Not:
-		return neither{s.plan(q.Node, attr, !not)}
+		return neither{s.plan(q.Node, attr, true)}
 	case query.Word:
 		return s.leaf(q, q.Text, attr, not)
 	case query.Phrase:
@@ -186,20 +190,34 @@ func (l *leaf) weight(opt Options, attr string) float64 {
 
 func (l *leaf) eval(i int, _ part) []match { return l.matches[i] }
 
-// score turns weighed counts into scores.
-func (s *searcher) score(i int) {
-	mean := max(float64(s.text)/float64(max(s.docs, 1)), 1)
+// score makes hits of the documents of part i that match.
+func (s *searcher) score(i int, docs []match) []found {
+	p := s.parts[i]
+	out := make([]found, len(docs))
+	for j, m := range docs {
+		out[j] = found{id: p.id(m.doc), part: i, doc: m.doc}
+	}
 	for _, l := range s.leaves {
+		if l.not {
+			continue
+		}
 		idf := idf(s.docs, l.docs)
-		for j := range l.matches[i] {
-			m := &l.matches[i][j]
-			if l.not {
-				m.score = 0
-				continue
+		list := l.matches[i]
+		for j := range out {
+			for len(list) > 0 && list[0].doc < out[j].doc {
+				list = list[1:]
 			}
-			m.score = saturate(idf, m.score, float64(s.parts[i].length(m.doc))/mean)
+			if len(list) > 0 && list[0].doc == out[j].doc {
+				out[j].score += saturate(idf, list[0].tf, s.length(p, out[j].doc))
+			}
 		}
 	}
+	return out
+}
+
+// length is that of a document in terms of the mean.
+func (s *searcher) length(p part, doc uint32) float64 {
+	return float64(p.length(doc)) / max(float64(s.text)/float64(s.docs), 1)
 }
 
 func idf(all, n int) float64 {
@@ -212,6 +230,7 @@ func saturate(idf, tf, length float64) float64 {
 
 // matches are the documents of p where the leaf stands, with weighed counts.
 func (s *searcher) matches(p part, l *leaf) (out []match) {
+	var stands []stand
 	for _, f := range p.fields {
 		w := l.weight(s.opt, f.name)
 		if w == 0 {
@@ -222,7 +241,11 @@ func (s *searcher) matches(p part, l *leaf) (out []match) {
 			here = append(here, match{doc, w * float64(count)})
 		})
 		out = union(out, here)
+		if s.opt.Why && len(here) > 0 {
+			stands = append(stands, stand{f.name, w, slices.Clone(here)})
+		}
 	}
+	l.stands = append(l.stands, stands)
 	return out
 }
 
@@ -299,7 +322,7 @@ func union(a, b []match) []match {
 		case a[0].doc > b[0].doc:
 			out, b = append(out, b[0]), b[1:]
 		default:
-			out, a, b = append(out, match{a[0].doc, a[0].score + b[0].score}), a[1:], b[1:]
+			out, a, b = append(out, match{a[0].doc, a[0].tf + b[0].tf}), a[1:], b[1:]
 		}
 	}
 	return append(append(out, a...), b...)
@@ -314,7 +337,7 @@ func intersect(a, b []match) []match {
 		case a[0].doc > b[0].doc:
 			b = b[1:]
 		default:
-			out, a, b = append(out, match{a[0].doc, a[0].score + b[0].score}), a[1:], b[1:]
+			out, a, b = append(out, match{a[0].doc, a[0].tf + b[0].tf}), a[1:], b[1:]
 		}
 	}
 	return out
@@ -353,19 +376,17 @@ func (o neither) eval(i int, p part) (out []match) {
 
 // why takes the score of a hit apart.
 func (s *searcher) why(h found) (out []Part) {
-	p := s.parts[h.part]
 	for _, l := range s.leaves {
-		i, ok := slices.BinarySearchFunc(l.matches[h.part], h.doc, func(m match, d uint32) int { return cmp.Compare(m.doc, d) })
+		m, ok := at(l.matches[h.part], h.doc)
 		if l.not || !ok {
 			continue
 		}
-		total := Part{Query: l.form, Docs: l.docs, Score: l.matches[h.part][i].score}
-		for _, f := range p.fields {
-			if w := l.weight(s.opt, f.name); w > 0 {
-				if n := countIn(p, f, l.words, h.doc); n > 0 {
-					out = append(out, Part{Query: l.form, Attr: f.name, Count: n, Weight: w, Docs: l.docs})
-					total.Count += n
-				}
+		total := Part{Query: l.form, Docs: l.docs, Score: saturate(idf(s.docs, l.docs), m.tf, s.length(s.parts[h.part], h.doc))}
+		for _, st := range l.stands[h.part] {
+			if m, ok := at(st.counts, h.doc); ok {
+				n := int(math.Round(m.tf / st.weight))
+				out = append(out, Part{Query: l.form, Attr: st.attr, Count: n, Weight: st.weight, Docs: l.docs})
+				total.Count += n
 			}
 		}
 		out = append(out, total)
@@ -373,11 +394,10 @@ func (s *searcher) why(h found) (out []Part) {
 	return out
 }
 
-func countIn(p part, f field, words []string, doc uint32) (n int) {
-	occurrences(p, f, words, func(d uint32, count int) {
-		if d == doc {
-			n = count
-		}
-	})
-	return n
+func at(list []match, doc uint32) (match, bool) {
+	i, ok := slices.BinarySearchFunc(list, doc, func(m match, d uint32) int { return cmp.Compare(m.doc, d) })
+	if !ok {
+		return match{}, false
+	}
+	return list[i], true
 }

@@ -36,8 +36,8 @@ import (
 //	footer    see below
 //
 // A position counts the words of an attribute in one document; between two
-// values there is a gap of 100. Of 97 MB of text (openjdk-17-doc, see
-// BenchmarkApply) a segment takes about a third.
+// values there is a gap of 100. The 14,300 text files of Go's own tree, 106 MB,
+// take a third of that in segments (CORPUS=/usr/local/go, BenchmarkApply).
 //
 // Versions: 1, the first.
 const (
@@ -220,6 +220,9 @@ func (s *segment) blockAt(i int) cursor {
 
 // words reads all words of an attribute.
 func (s *segment) words(f field) *termReader {
+	if f.words == 0 { // only empty values; there is no block
+		return &termReader{}
+	}
 	return &termReader{s: s, c: s.blockAt(f.block), left: f.words}
 }
 
