@@ -150,3 +150,45 @@ func updates(objects int) []byte {
 	}
 	return buf.Bytes()
 }
+
+// BenchmarkHostile reads streams made to cost the most: every line begins an
+// object whose value swallows the rest, up to where it turns out to be wrong, so
+// that all of them overlap. MB/s must not fall with the size.
+func BenchmarkHostile(b *testing.B) {
+	for _, size := range []int{256 << 10, 1 << 20} {
+		for _, kind := range []struct{ name, end string }{
+			{"size", "x"}, {"blanks", string(bytes.Repeat([]byte("\n"), size/2)) + "x"}, {"name", "\n" + string(bytes.Repeat([]byte("x"), size/2))},
+		} {
+			in := hostile(size-len(kind.end), kind.end)
+			b.Run(fmt.Sprintf("%s/bytes=%dk", kind.name, len(in)>>10), func(b *testing.B) {
+				b.SetBytes(int64(len(in)))
+				for b.Loop() {
+					d := NewDecoder(bytes.NewReader(in), Limits{})
+					var o Object
+					n := 0
+					for err := d.Next(&o); err != io.EOF; err = d.Next(&o) {
+						if err := d.Resync(); err != nil {
+							break
+						}
+						n++
+					}
+					if n < (size-len(kind.end))/40 {
+						b.Fatal(n)
+					}
+				}
+			})
+		}
+	}
+}
+
+// hostile is size bytes of objects that all have their value end where end begins.
+func hostile(size int, end string) []byte {
+	const head = "\n@A { x\nB{%010d}:\t"
+	line := len(fmt.Sprintf(head, 0))
+	n := size / line
+	var b []byte
+	for i := range n {
+		b = fmt.Appendf(b, head, (n-i-1)*line)
+	}
+	return append(b, end...)
+}

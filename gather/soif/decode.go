@@ -115,9 +115,9 @@ type span struct{ attr, value int }
 
 const (
 	firstBuffer = 64 << 10
-	oneRead     = 256 << 10 // so that a line number is never more than this much counting away
-	maxBlank    = 4 << 10   // white space in a row inside an object
-	maxNames    = 1 << 10   // names kept to save allocating them again
+	oneRead     = 64 << 10 // so that a line number is never more than this much counting away
+	maxBlank    = 4 << 10  // white space in a row inside an object
+	maxNames    = 1 << 10  // names kept to save allocating them again
 	maxDigits   = 19
 )
 
@@ -284,10 +284,10 @@ func (d *Decoder) quick(o *Object) bool {
 		return false
 	}
 	i := 1
-	for i < len(b) && nameByte[b[i]] {
+	for last := min(int64(len(b)), d.lim.Name+1); int64(i) < last && nameByte[b[i]]; {
 		i++
 	}
-	if i == 1 || i+5 > len(b) || b[i] != '{' || b[i+1] == '}' || int64(i-1) > d.lim.Name {
+	if i == 1 || i+5 > len(b) || b[i] != '{' || b[i+1] == '}' {
 		return false
 	}
 	nameEnd := i
