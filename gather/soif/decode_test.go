@@ -104,6 +104,7 @@ func TestErrors(t *testing.T) {
 		}
 		if err == nil || err.Error() != tt.want {
 			t.Errorf("%.60q:\n got %v\nwant %s", tt.in, err, tt.want)
+			continue
 		}
 		if !errors.Is(err, tt.class) {
 			t.Errorf("%.60q: class: got %v, want %v", tt.in, errors.Unwrap(err), tt.class)

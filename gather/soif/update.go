@@ -53,6 +53,21 @@ const (
 	cursorAttr = "Cursor"
 )
 
+// IsUpdate reports whether a stream that begins with head, white space first or
+// not, is one of updates: it begins with a frame or the record of a cursor.
+func IsUpdate(head []byte) bool {
+	head = bytes.TrimLeft(head, " \t\r\n")
+	if len(head) == 0 || head[0] != '@' {
+		return false
+	}
+	n := 1
+	for n < len(head) && nameByte[head[n]] {
+		n++
+	}
+	typ, rest := string(head[1:n]), bytes.TrimLeft(head[n:], " \t\r\n")
+	return (typ == cursorType || frameOp(typ) != 0) && len(rest) > 0 && rest[0] == '{'
+}
+
 // A Change is one object of an update stream. For Delete and Refresh the object
 // carries what identifies it, and for Refresh its new Update-Time and
 // Time-to-Live.
@@ -61,10 +76,10 @@ type Change struct {
 	Object Object
 }
 
-// ErrNoCursor is what UpdateReader.Next returns at the end of a stream in which
-// every frame is closed but that does not end with a cursor, as those of the
-// first Harvest did not. It wraps io.ErrUnexpectedEOF.
-var ErrNoCursor = fmt.Errorf("update stream without a cursor at its end: %w", io.ErrUnexpectedEOF)
+// ErrNoCursor is the class of the error that UpdateReader.Next returns at the end
+// of a stream in which every frame is closed but that does not end with a cursor,
+// as those of the first Harvest did not. It wraps io.ErrUnexpectedEOF.
+var ErrNoCursor = fmt.Errorf("no cursor: %w", io.ErrUnexpectedEOF)
 
 // An UpdateReader reads a stream of changes. It is not safe for concurrent use.
 type UpdateReader struct {
@@ -108,7 +123,8 @@ func (u *UpdateReader) step(c *Change) error {
 		d.back = d.base + int64(d.pos)
 		return d.fault(0, "@"+u.op.String(), "", "input ends before the closing } of the frame", io.ErrUnexpectedEOF)
 	case err == io.EOF:
-		return ErrNoCursor
+		d.back = d.base + int64(d.pos)
+		return d.fault(0, "", "", "update stream without a cursor at its end", ErrNoCursor)
 	case err != nil:
 		return err
 	case ch == '}' && u.op != 0:
@@ -199,6 +215,16 @@ func (u *UpdateWriter) Write(op Op, encoded []byte) error {
 	}
 	u.buf = append(append(u.buf, body...), '\n')
 	if len(u.buf) >= writeAt {
+		u.flush()
+	}
+	return u.err
+}
+
+// Flush closes the frame that is open and writes what is buffered. A stream that
+// ends with it and without Close has no cursor.
+func (u *UpdateWriter) Flush() error {
+	if u.err == nil {
+		u.leave()
 		u.flush()
 	}
 	return u.err

@@ -115,7 +115,7 @@ func TestUpdateReader(t *testing.T) {
 			if got := strings.Join(got, " "); got != tt.want {
 				t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 			}
-			if !errors.Is(err, tt.err) || tt.err == io.ErrUnexpectedEOF && err == ErrNoCursor {
+			if !errors.Is(err, tt.err) || tt.err == io.ErrUnexpectedEOF && errors.Is(err, ErrNoCursor) {
 				t.Errorf("%s: got error %v, want %v", tt.name, err, tt.err)
 			}
 			if u.Cursor() != tt.cursor {
@@ -170,5 +170,33 @@ func TestUpdateResync(t *testing.T) {
 	}
 	if u.Cursor() != "1" {
 		t.Errorf("got cursor %q, want 1", u.Cursor())
+	}
+}
+
+func TestUpdateWriterFlush(t *testing.T) {
+	var buf bytes.Buffer
+	u := NewUpdateWriter(&buf)
+	for range 2 {
+		if err := u.Write(Update, []byte("@A { b\n}")); err != nil {
+			t.Fatal(err)
+		}
+		if err := u.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "@UPDATE {\n@A { b\n}\n}\n@UPDATE {\n@A { b\n}\n}\n"
+	if got := buf.String(); got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestIsUpdate(t *testing.T) {
+	for in, want := range map[string]bool{
+		"@UPDATE {": true, "\n @delete{": true, "@REFRESH\n{\n": true, "@CURSOR { -": true,
+		"": false, " ": false, "@": false, "@UPDATE": false, "@UPDATE x": false, "@UPDATES {": false, "@FILE {": false, "UPDATE {": false,
+	} {
+		if got := IsUpdate([]byte(in)); got != want {
+			t.Errorf("%q: got %v, want %v", in, got, want)
+		}
 	}
 }
