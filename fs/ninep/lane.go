@@ -1,0 +1,90 @@
+package ninep
+
+// Requests that touch the same fid run in the order they came, as far as that
+// matters. Each joins the lane of its fid (a Twalk also that of its newfid)
+// and may run once it is on in all its lanes: nothing unfinished that came
+// before conflicts with it.
+type order uint8
+
+const (
+	shared order = iota // looks: Tstat, Twalk's fid, Tread of files that end
+	turn                // takes turns with its like only: Tread of directories and of what may block for ever
+	change              // Twrite, Twstat
+	alone               // all that makes, opens or ends the fid
+)
+
+// conflicts tells what must not overlap. A change does not wait for a turn:
+// a read that waits for ever must not keep the writer of the same fid out.
+func (o order) conflicts(n *[4]int) bool {
+	switch o {
+	case shared:
+		return n[change]+n[alone] > 0
+	case turn:
+		return n[turn]+n[alone] > 0
+	case change:
+		return n[shared]+n[change]+n[alone] > 0
+	}
+	return n[shared]+n[turn]+n[change]+n[alone] > 0
+}
+
+// A lane is the unfinished requests of one fid, in order. It exists only
+// while there are some.
+type lane struct {
+	fid         uint32
+	first, last *link
+	n           [4]int // of them, by order
+}
+
+// A link is a request's stand in a lane.
+type link struct {
+	r          *request
+	lane       *lane
+	order      order
+	on         bool
+	prev, next *link
+}
+
+func (l *lane) join(k *link) {
+	k.lane = l
+	k.on = !k.order.conflicts(&l.n)
+	l.n[k.order]++
+	k.prev = l.last
+	if l.last != nil {
+		l.last.next = k
+	} else {
+		l.first = k
+	}
+	l.last = k
+}
+
+// leave takes the link out and calls start for each request that is on in
+// all its lanes thereby.
+func (l *lane) leave(k *link, start func(*request)) {
+	if k.prev != nil {
+		k.prev.next = k.next
+	} else {
+		l.first = k.next
+	}
+	if k.next != nil {
+		k.next.prev = k.prev
+	} else {
+		l.last = k.prev
+	}
+	k.prev, k.next = nil, nil
+	l.n[k.order]--
+	var before [4]int
+	for j := l.first; j != nil; j = j.next {
+		if !j.on && !j.order.conflicts(&before) {
+			j.on = true
+			if j.r.free() {
+				start(j.r)
+			}
+		}
+		before[j.order]++
+		// Nothing that comes now can get past these.
+		if before[alone] > 0 || before[change] > 0 && (before[turn] > 0 || l.n[turn] == 0) ||
+			before[turn] > 0 && l.n[turn] == l.n[0]+l.n[1]+l.n[2]+l.n[3] {
+			return
+		}
+	}
+}
