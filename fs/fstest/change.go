@@ -10,9 +10,11 @@ import (
 	"harvest/fs"
 )
 
-// class tells whether err is of one of the classes.
+// class tells whether err is of one of the classes, as error or as errno.
 func class(err error, want ...error) bool {
-	return err != nil && slices.ContainsFunc(want, func(w error) bool { return errors.Is(err, w) })
+	return err != nil && slices.ContainsFunc(want, func(w error) bool {
+		return errors.Is(err, w) || fs.Errno(err) == fs.Errno(w) && fs.Errno(w) != syscall.EIO
+	})
 }
 
 // want complains about an error that is not of the class.

@@ -8,7 +8,6 @@ package fstest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	iofs "io/fs"
@@ -221,7 +220,7 @@ func (s *suite) dir(p string, d fs.Dir) []fs.Entry {
 	s.resume(p, d, before, names(entries))
 	for _, name := range absent {
 		n, err := d.Lookup(s.Context(), name)
-		if err == nil || !errors.Is(err, iofs.ErrNotExist) && !errors.Is(err, iofs.ErrInvalid) && !errors.Is(err, syscall.ENAMETOOLONG) {
+		if !class(err, iofs.ErrNotExist, iofs.ErrInvalid, syscall.ENAMETOOLONG) {
 			s.Errorf("%s: look-up of %.20q: got %v, %v, want ErrNotExist", p, name, n, err)
 		}
 	}
@@ -230,7 +229,7 @@ func (s *suite) dir(p string, d fs.Dir) []fs.Entry {
 	}
 	s.soon(p+": list with a cancelled context", func(ctx context.Context) {
 		for _, err := range d.List(ctx, "") {
-			if err != nil && !errors.Is(err, context.Canceled) {
+			if err != nil && !class(err, context.Canceled) {
 				s.Errorf("%s: list with a cancelled context: got %v", p, err)
 			}
 		}
@@ -308,7 +307,7 @@ func (s *suite) file(p string, f fs.File) {
 		s.Errorf("%s: got kind %d", p, st.Kind)
 	}
 	if st.Mode&0o222 == 0 {
-		if h, err := f.Open(s.Context(), fs.Write); !errors.Is(err, iofs.ErrPermission) {
+		if h, err := f.Open(s.Context(), fs.Write); !class(err, iofs.ErrPermission) {
 			s.Errorf("%s: opened for writing with mode %v: got %v, want ErrPermission", p, st.Mode, err)
 			if err == nil {
 				h.Close()
@@ -398,7 +397,7 @@ func (s *suite) reads(p string, f fs.File, st fs.Stat, h fs.Handle) {
 		s.Errorf("%s: read of no bytes: got %d, %v", p, n, err)
 	}
 	s.soon(p+": read with a cancelled context", func(ctx context.Context) {
-		if _, err := h.ReadAt(ctx, make([]byte, 10), 0); err != nil && err != io.EOF && !errors.Is(err, context.Canceled) {
+		if _, err := h.ReadAt(ctx, make([]byte, 10), 0); err != nil && err != io.EOF && !class(err, context.Canceled) {
 			s.Errorf("%s: read with a cancelled context: got %v", p, err)
 		}
 	})
@@ -468,7 +467,7 @@ func (s *suite) live(p string, f fs.File) {
 			}
 		})
 		cancel()
-		if !errors.Is(rerr, context.Canceled) {
+		if !class(rerr, context.Canceled) {
 			s.Errorf("%s: cancelled read: got %v, want context.Canceled", p, rerr)
 		}
 	}
