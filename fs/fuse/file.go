@@ -254,23 +254,21 @@ func (t *tree) Read(cancel <-chan struct{}, in *gofuse.ReadIn, buf []byte) (gofu
 	return gofuse.ReadResultData(buf[:n]), gofuse.OK
 }
 
-// read fills buf as far as there is content, for to the kernel a short read
-// is the end; but of what waits it takes what is there. What was read is given,
+// read fills buf for the page cache, to which a short read is the end; past
+// it, and of what waits, it gives what there is. What was read is given,
 // whatever came after it.
 func (f *file) read(ctx context.Context, buf []byte, off int64) (int, error) {
 	n := 0
-	live := f.n.node.Stat().Kind == fs.Live
 	for n < len(buf) {
 		m, err := f.h.ReadAt(ctx, buf[n:], off+int64(n))
 		n += m
-		if err == io.EOF || err != nil && n > 0 || live && n > 0 {
-			break
-		}
-		if err != nil {
+		switch {
+		case err == io.EOF, n > 0 && (err != nil || !f.cached):
+			return n, nil
+		case err != nil:
 			return 0, err
-		}
-		if m == 0 {
-			break
+		case m == 0 && len(buf) > 0:
+			return n, nil
 		}
 	}
 	return n, nil
