@@ -1,0 +1,185 @@
+// Package crawl finds the documents below some roots and hands them on: it
+// keeps a durable frontier, enumerates file trees by their listings and web
+// sites by their links, obeys robots.txt, waits between two requests to a
+// server, and asks again only for what may have changed.
+//
+// It speaks HTTP to a RoundTripper it is given, whatever the scheme, and so
+// knows no protocol; it has no idea what becomes of a document. A Handler makes
+// something of each and keeps it; only then is the document off the queue, so
+// that a process killed at any moment loses none.
+package crawl
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"sync/atomic"
+	"time"
+)
+
+// A Root is where documents come from.
+type Root struct {
+	URL    string        // a file URL is a tree; http and https, a host
+	Leaf   bool          // only the URL itself
+	Depth  int           // links, or folders, that lead from the root to a document at most; < 0 is no limit
+	URLs   int           // documents at most; <= 0 is no limit
+	Delay  time.Duration // between two requests to the server at least; < 0 is DefaultDelay
+	Search Search
+}
+
+// Search is an order: near documents first, or those behind the newest link.
+type Search uint8
+
+const (
+	Breadth Search = iota
+	Depth
+)
+
+// DefaultDelay is kept between two requests to an http or https server unless a
+// root, or the server's robots.txt, says otherwise.
+const DefaultDelay = time.Second
+
+// A Plan says what a visit covers and how.
+type Plan struct {
+	Roots []Root
+
+	// Exclude returns the rule that keeps a URL out, or "". A folder (of a file
+	// tree) is kept out only with all that is in it. Roots are not asked for, nor
+	// what was added by its URL. May be nil.
+	Exclude func(url string, folder bool) string
+	// Context is given the context of each request, and the root it is made for.
+	// May be nil.
+	Context func(ctx context.Context, root string) context.Context
+	// Excluded hears of URLs that were kept out, from any goroutine. May be nil.
+	Excluded func(url, why string)
+
+	Agent   string        // User-Agent
+	From    string        // From, a mail address, or ""
+	Print   uint64        // stands for how documents are handled: one handled under another is fetched anew
+	Refresh time.Duration // an unchanged document is marked Due after this long; 0 is never
+	Force   bool          // fetch everything anew
+	Queued  bool          // take what is in the queue and seed nothing
+
+	Limits Limits
+}
+
+// Limits bound a visit. A field of zero means its default.
+type Limits struct {
+	Head    int           // bytes of a document that are in memory at once, 4 MiB
+	Body    int64         // bytes read of one document, 256 MiB
+	Time    time.Duration // for one document, 2m
+	Wait    time.Duration // a server that asks for more is left to the next visit, 5m
+	Tries   int           // of a document whose server says 429 or 503, 4
+	Pages   int           // documents of http and https servers in hand at once, 16
+	Files   int           // documents of file trees in hand at once, GOMAXPROCS
+	Servers int           // connections to one server, when its delay is 0, 8
+}
+
+// maxURL is the longest URL that is gathered; longer ones are traps.
+const maxURL = 2048
+
+// maxHops bounds a chain of redirects.
+const maxHops = 10
+
+// Outcome is what became of a document.
+type Outcome uint8
+
+const (
+	_         Outcome = iota
+	Fetched           // here it is
+	Unchanged         // it is what it was
+	Gone              // it is no more
+	Moved             // it is elsewhere now, and gathered from there
+	Excluded          // it may not be gathered: a rule, robots.txt, the page itself
+	Failed            // it could not be had this time
+	Listed            // a folder, whose entries have been dealt with
+)
+
+var outcomes = [...]string{"", "fetched", "unchanged", "gone", "moved", "excluded", "failed", "listed"}
+
+func (o Outcome) String() string { return outcomes[o] }
+
+// A Page is one document of a visit.
+type Page struct {
+	URL     string
+	Root    string // "" when it was asked for by its URL
+	Depth   int
+	Outcome Outcome
+	Why     string // of Moved, Excluded, Failed
+	Stored  bool   // a Handler has kept something of it before
+	Due     bool   // Unchanged, and not handed on for Plan.Refresh
+
+	// For Fetched. A Handler may make it Unchanged by the MD5, or Excluded or
+	// Failed with a Why.
+	Type     string    // Content-Type, "" when the server did not say
+	Modified time.Time // zero: unknown
+	Head     []byte    // the first bytes; valid only while Handle runs
+	Rest     io.Reader // what follows Head, nil if nothing does; valid as Head is
+	Size     int64     // of the document, -1 while unknown
+	Old      [16]byte  // what Handle set MD5 to when it was stored last
+	MD5      [16]byte  // for Handle to set
+	Result   any       // for Handle to set, and Commit to use
+	Weight   int       // for Handle to set: bytes that Result keeps from the heap
+
+	doc    Doc
+	root   *Root
+	flags  byte
+	key    string   // in the queue, "" for what a tree's walk found
+	links  []string // to be queued
+	tree   *tree    // the walk that found it
+	unkept bool     // a folder that could not be listed: told of, not remembered
+	rest   *body
+}
+
+// Cut reports whether the document is longer than Limits.Body, once Rest is at
+// its end.
+func (p *Page) Cut() bool { return p.rest != nil && p.rest.cut }
+
+// A Handler makes something of documents and keeps it.
+type Handler interface {
+	// Handle is called for each Fetched page, by several goroutines at once.
+	// A panic makes the page Failed.
+	Handle(ctx context.Context, p *Page)
+	// Commit is called with every page, by one goroutine. When it returns nil
+	// their documents are taken off the queue for good; an error ends the visit.
+	Commit(ctx context.Context, pages []*Page) error
+}
+
+// Counts are what a visit has done. They may be read at any time.
+type Counts struct {
+	Found     atomic.Int64 // documents that belong to the roots
+	Queued    atomic.Int64 // documents and folders still to be dealt with
+	Fetched   atomic.Int64
+	Unchanged atomic.Int64
+	Gone      atomic.Int64
+	Failed    atomic.Int64
+	Excluded  atomic.Int64 // URLs kept out; one met twice, far apart, may count twice
+	In        atomic.Int64 // bytes read of documents
+	Requests  atomic.Int64
+}
+
+func (c *Counts) add(o Outcome) {
+	switch o {
+	case Fetched:
+		c.Fetched.Add(1)
+	case Unchanged:
+		c.Unchanged.Add(1)
+	case Gone:
+		c.Gone.Add(1)
+	case Failed:
+		c.Failed.Add(1)
+	case Excluded:
+		c.Excluded.Add(1)
+	}
+}
+
+// Visit goes once over everything the plan covers and returns when it is done.
+// A visit that was cut off, by ctx or by a kill, is taken up where it stopped,
+// with the plan as it is now. One visit of a Frontier runs at a time.
+func (f *Frontier) Visit(ctx context.Context, p Plan, rt http.RoundTripper, h Handler, c *Counts) error {
+	v, err := newVisit(f, p, rt, h, c)
+	if err != nil {
+		return err
+	}
+	return v.run(ctx)
+}

@@ -1,0 +1,241 @@
+package crawl
+
+import (
+	"fmt"
+	iofs "io/fs"
+	"strings"
+
+	"github.com/nlnwa/whatwg-url/url"
+)
+
+// Canonical returns the one form under which a URL is known: as the WHATWG's
+// URL standard writes it, without fragment, user and empty query, escapes in
+// upper case and only where they are needed. Only http, https and file URLs are
+// known. The error wraps iofs.ErrInvalid.
+func Canonical(raw string) (string, error) {
+	return slowURL("", raw)
+}
+
+// A base is the URL that the references of one page are relative to.
+type base struct {
+	url    string // canonical
+	origin string // "http://site:8080"
+	dir    string // url up to and with its last slash
+	path   string // url without query
+}
+
+func newBase(u string) base {
+	b := base{url: u, origin: Origin(u), path: u}
+	if i := strings.IndexByte(u, '?'); i >= 0 {
+		b.path = u[:i]
+	}
+	b.dir = b.path[:strings.LastIndexByte(b.path, '/')+1]
+	return b
+}
+
+// resolve returns the canonical URL of a reference. Nearly all references are
+// plain ASCII paths, and need nothing of what the standard's parser does in 7 µs.
+func (b *base) resolve(ref string) (string, error) {
+	ref = strings.Trim(ref, " \t\r\n\f")
+	if i := strings.IndexByte(ref, '#'); i >= 0 {
+		ref = ref[:i]
+	}
+	if u, ok := b.fast(ref); ok {
+		return u, nil
+	}
+	return slowURL(b.url, ref)
+}
+
+// fast resolves a reference that is plainly canonical but for being relative.
+func (b *base) fast(ref string) (string, bool) {
+	if ref == "" {
+		return b.url, true
+	}
+	if rest, ok := strings.CutPrefix(ref, b.origin); ok && strings.HasPrefix(rest, "/") {
+		ref = rest // which may begin with two slashes, but as a path
+		if !plainPath(ref) {
+			return "", false
+		}
+		return b.origin + dots(ref), true
+	}
+	if strings.HasPrefix(ref, "//") || !plainPath(ref) {
+		return "", false
+	}
+	switch ref[0] {
+	case '/':
+		return b.origin + dots(ref), true
+	case '?':
+		return b.path + ref, len(ref) > 1
+	}
+	if i := strings.IndexAny(ref, ":/?"); i >= 0 && ref[i] == ':' {
+		return "", false // a scheme, or a name that looks like one
+	}
+	return b.origin + dots(b.dir[len(b.origin):]+ref), true
+}
+
+// plainPath reports whether s is made of bytes that the standard's parser
+// keeps as they are in a path and a query, with no escape and no empty query.
+func plainPath(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if plain[s[i]] == 0 {
+			return false
+		}
+	}
+	return s[len(s)-1] != '?'
+}
+
+var plain = func() (t [256]byte) {
+	for _, c := range []byte("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/-._~!$&()*+,;=:@?") {
+		t[c] = 1
+	}
+	return t
+}()
+
+// dots removes the segments "." and ".." from a path that begins with a slash,
+// leaving its query alone.
+func dots(p string) string {
+	if !strings.Contains(p, "/.") {
+		return p
+	}
+	query := ""
+	if i := strings.IndexByte(p, '?'); i >= 0 {
+		p, query = p[:i], p[i:]
+	}
+	out := make([]byte, 0, len(p))
+	for rest := p[1:]; ; {
+		seg, tail, more := strings.Cut(rest, "/")
+		switch seg {
+		case "..":
+			out = out[:max(0, strings.LastIndexByte(string(out), '/'))]
+		case ".":
+		default:
+			out = append(append(out, '/'), seg...)
+		}
+		if !more {
+			if seg == "." || seg == ".." {
+				out = append(out, '/')
+			}
+			return string(out) + query
+		}
+		rest = tail
+	}
+}
+
+func slowURL(base, ref string) (string, error) {
+	var u *url.Url
+	var err error
+	if base == "" {
+		u, err = url.Parse(ref)
+	} else {
+		u, err = url.ParseRef(base, ref)
+	}
+	if err != nil {
+		return "", fmt.Errorf("bad url '%s': %w", clip(ref), iofs.ErrInvalid)
+	}
+	switch u.Scheme() {
+	case "http", "https":
+		if u.Hostname() == "" {
+			return "", fmt.Errorf("bad url '%s': no host: %w", clip(ref), iofs.ErrInvalid)
+		}
+		u.SetUsername("")
+		u.SetPassword("")
+	case "file":
+		if u.Host() != "" {
+			return "", fmt.Errorf("bad url '%s': a file of another host: %w", clip(ref), iofs.ErrInvalid)
+		}
+	default:
+		return "", fmt.Errorf("bad url '%s': scheme %s: %w", clip(ref), u.Scheme(), iofs.ErrInvalid)
+	}
+	s := u.Href(true)
+	return escapes(strings.TrimSuffix(s, "?")), nil
+}
+
+// escapes writes percent-escapes in upper case, and those of letters, digits
+// and -._~ as what they stand for (RFC 3986, section 6.2.2). An apostrophe, which
+// the standard escapes in a query and not in a path, is kept as it came.
+func escapes(s string) string {
+	if strings.IndexByte(s, '%') < 0 {
+		return s
+	}
+	out := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		if s[i] != '%' || i+2 >= len(s) || !isHex(s[i+1]) || !isHex(s[i+2]) {
+			out = append(out, s[i])
+			continue
+		}
+		c := unhex(s[i+1])<<4 | unhex(s[i+2])
+		if 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_' || c == '~' ||
+			c == '.' && !dotSegment(s, i) {
+			out = append(out, c)
+		} else {
+			out = append(out, '%', upper(s[i+1]), upper(s[i+2]))
+		}
+		i += 2
+	}
+	return string(out)
+}
+
+// dotSegment reports whether the escaped dot at i may be part of a segment that
+// is nothing but dots, which would change meaning unescaped.
+func dotSegment(s string, i int) bool {
+	return i == 0 || s[i-1] == '/' || s[i-1] == '.' || i >= 3 && s[i-3] == '%'
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+func unhex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c&^0x20 - 'A' + 10
+}
+
+func upper(c byte) byte {
+	if 'a' <= c && c <= 'f' {
+		return c - 0x20
+	}
+	return c
+}
+
+// Origin is the part of a canonical URL that names its server, as in
+// "https://site:8443" or "file://".
+func Origin(u string) string {
+	i := strings.Index(u, "://")
+	if i < 0 {
+		return ""
+	}
+	if j := strings.IndexAny(u[i+3:], "/?"); j >= 0 {
+		return u[:i+3+j]
+	}
+	return u
+}
+
+// polite reports whether an origin is a server of someone else's, with a
+// robots.txt and a delay.
+func polite(origin string) bool { return strings.HasPrefix(origin, "http") }
+
+// sameHost reports whether two origins are one host: the same name, and the same
+// port or, for both, the one that is usual for http or https.
+func sameHost(a, b string) bool {
+	an, ap := hostPort(a)
+	bn, bp := hostPort(b)
+	return a == b || polite(a) && polite(b) && an == bn && ap == "" && bp == ""
+}
+
+func hostPort(origin string) (name, port string) {
+	_, host, _ := strings.Cut(origin, "://")
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		return host[:i], host[i+1:]
+	}
+	return host, ""
+}
+
+// clip shortens what goes into a message.
+func clip(s string) string {
+	if len(s) > 80 {
+		s = s[:77] + "..."
+	}
+	return strings.ToValidUTF8(s, "?")
+}
