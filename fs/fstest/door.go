@@ -64,7 +64,8 @@ func openMount(tb testing.TB, test, work string, build Build) (fs.Dir, map[strin
 		names = append(names, "^"+regexp.QuoteMeta(name)+"$")
 	}
 	cmd := exec.Command(os.Args[0], "-test.run="+strings.Join(names, "/"), "-test.count=1", "-test.v")
-	cmd.Env = append(os.Environ(), envPoint+"="+point, envWork+"="+work)
+	// Built with -race, a process lingers for a second when it exits.
+	cmd.Env = append(os.Environ(), envPoint+"="+point, envWork+"="+work, "GORACE=atexit_sleep_ms=0 "+os.Getenv("GORACE"))
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	in, err := cmd.StdinPipe()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"path"
@@ -13,6 +14,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -106,7 +108,7 @@ type session struct {
 	close  func()
 	root   fs.Dir
 	held   map[string]*held
-	site   *Site
+	site   atomic.Pointer[Site]
 	server *httptest.Server
 }
 
@@ -536,19 +538,18 @@ func serveSite(_ context.Context, s *session, ts *testscript.TestScript, arg []s
 	if err != nil {
 		return "", err
 	}
-	if s.server != nil {
-		s.server.Config.Handler = site
-		s.site = site
-		return s.server.URL + "\n", nil
+	s.site.Store(site)
+	if s.server == nil {
+		s.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.site.Load().ServeHTTP(w, r) }))
+		ts.Setenv("SITE", s.server.URL)
 	}
-	s.site, s.server = site, httptest.NewServer(site)
-	ts.Setenv("SITE", s.server.URL)
 	return s.server.URL + "\n", nil
 }
 
 func requests(_ context.Context, s *session, _ *testscript.TestScript, _ []string) (string, error) {
-	if s.site == nil {
+	site := s.site.Load()
+	if site == nil {
 		return "", errors.New("requests: no site is served")
 	}
-	return strings.Join(append(s.site.Requests(), ""), "\n"), nil
+	return strings.Join(append(site.Requests(), ""), "\n"), nil
 }

@@ -42,10 +42,7 @@ const patience = 10 * time.Second
 // opens every file that can be read; nothing is changed outside of the
 // directories named in opt.
 func Dir(t *testing.T, root fs.Dir, opt Options) {
-	s := &suite{T: t, root: root, opt: opt, seen: make(map[uint64]visit)}
-	if s.opt.Max == 0 {
-		s.opt.Max = 10_000
-	}
+	s := newSuite(t, root, opt)
 	t.Run("tree", func(t *testing.T) { s.at(t).tree() })
 	t.Run("hidden", func(t *testing.T) { s.at(t).hidden() })
 	for _, p := range opt.Create {
@@ -57,12 +54,11 @@ func Dir(t *testing.T, root fs.Dir, opt Options) {
 }
 
 type suite struct {
-	*testing.T
+	testing.TB
 	root fs.Dir
 	opt  Options
 	seen map[uint64]visit
 	n    int
-	left int // directories not entered for want of room
 }
 
 // visit is a node where it was found.
@@ -71,9 +67,16 @@ type visit struct {
 	node fs.Node
 }
 
+func newSuite(tb testing.TB, root fs.Dir, opt Options) *suite {
+	if opt.Max == 0 {
+		opt.Max = 10_000
+	}
+	return &suite{TB: tb, root: root, opt: opt, seen: make(map[uint64]visit)}
+}
+
 func (s *suite) at(t *testing.T) *suite {
 	c := *s
-	c.T = t
+	c.TB = t
 	return &c
 }
 
