@@ -1,0 +1,353 @@
+// Package essence makes summaries: bytes in, attributes out.
+//
+// It works in Essence's four steps. Recognition finds the type of an object by
+// its name, and by its content where the name is silent or wrong; unnesting
+// takes compressed files and archives apart; selection decides what is worth a
+// summary; and a summarizer for the type picks the telling parts. An object of
+// a type without a summarizer is described by name, size, time and MD5.
+//
+// Nothing an object contains makes Summarize panic, allocate what the object
+// claims, or run for longer than its bounds; what a bound cut off is said in
+// the attribute Summary-Limit. The types and their rules are in docs/essence.6.md.
+package essence
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"harvest/gather/soif"
+)
+
+// Version moves when summaries of the same object do, so that they are made
+// anew.
+const Version = 1
+
+// An Input is an object to summarize. Its bytes are those of Head and then
+// those of Rest.
+type Input struct {
+	URL      string
+	Name     string    // its type is recognised by; "" is the last part of the URL
+	Type     string    // Content-Type as a server declared it, or ""
+	Size     int64     // as declared, < 0 when unknown; what is read counts
+	Modified time.Time // zero when unknown
+	Head     []byte    // not changed, and not kept
+	Rest     io.Reader // nil when Head is all
+	FullText bool      // keep the text as Full-Text
+	Limits   Limits
+}
+
+// Limits bound what a summary costs and holds. A field of zero means its default.
+type Limits struct {
+	Text    int   // bytes of Full-Text, of an object and its members together; 1 MiB
+	Attr    int   // bytes of any other value; 8 KiB
+	Head    int   // bytes of a member that its summary is made of; 1 MiB
+	Out     int64 // bytes that unnesting may yield; 256 MiB
+	Ratio   int64 // that yield over what it was made from, once past 10 MiB; 200
+	Depth   int   // levels of nesting; 8
+	Members int   // of all archives in an object; 1,000
+}
+
+func (l *Limits) defaults() {
+	set := func(p *int, n int) {
+		if *p <= 0 {
+			*p = n
+		}
+	}
+	set(&l.Text, 1<<20)
+	set(&l.Attr, 8<<10)
+	set(&l.Head, 1<<20)
+	set(&l.Depth, 8)
+	set(&l.Members, 1000)
+	if l.Out <= 0 {
+		l.Out = 256 << 20
+	}
+	if l.Ratio <= 0 {
+		l.Ratio = 200
+	}
+}
+
+// A Trace tells how a summary came about: one step for each decision.
+type Trace []Step
+
+// A Step is a decision about an object, or about a member of it.
+type Step struct {
+	Member string // path of the member in the object, "" for the object
+	Step   string // recognize, unnest, select, summarize
+	Result string // the type, the number of members, ...
+	Rule   string // what decided
+}
+
+// String gives the steps a line each, fields separated by a tab.
+func (t Trace) String() string {
+	var b strings.Builder
+	for _, s := range t {
+		fmt.Fprintf(&b, "%s\t%s\t%s\t%s\n", s.Step, s.Result, s.Rule, s.Member)
+	}
+	return b.String()
+}
+
+// Summarize reads an object to its end and returns its summary, an object of
+// template type FILE whose values are its own memory. The attributes are in no
+// way about who made it: Update-Time and the like are for the caller to add. An
+// error is one of reading, or of ctx; hostile content is none.
+func Summarize(ctx context.Context, in Input) (soif.Object, Trace, error) {
+	w := &worker{ctx: ctx, lim: in.Limits, full: in.FullText}
+	w.lim.defaults()
+	w.text = w.lim.Text
+	name := in.Name
+	if name == "" {
+		name = nameOf(in.URL)
+	}
+	r := newDigest(ctx, in.Head, in.Rest)
+	c := &content{name: name, declared: in.Type, head: in.Head, rest: r}
+	var body soif.Object
+	w.safely(&body, c, 0)
+	if _, err := io.Copy(io.Discard, r); err != nil {
+		return soif.Object{}, w.trace, fmt.Errorf("read: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return soif.Object{}, w.trace, err
+	}
+
+	o := soif.Object{Type: "FILE", URL: in.URL, Attrs: make([]soif.Attr, 0, len(body.Attrs)+8)}
+	add(&o, "Type", c.typ)
+	if t := body.Text("Title"); t != "" {
+		add(&o, "Title", t)
+		body.Del("Title")
+	}
+	add(&o, "File-Size", strconv.FormatInt(r.n, 10))
+	if !in.Modified.IsZero() {
+		add(&o, "Last-Modification-Time", Time(in.Modified))
+	}
+	add(&o, "MD5", r.sum())
+	o.Attrs = append(o.Attrs, body.Attrs...)
+	if len(w.limits) > 0 {
+		add(&o, "Summary-Limit", strings.Join(w.limits, "\n"))
+	}
+	return o, w.trace, nil
+}
+
+// Time writes a time as SOIF objects have it: seconds since 1970.
+func Time(t time.Time) string { return strconv.FormatInt(t.Unix(), 10) }
+
+// A worker makes one summary.
+type worker struct {
+	ctx     context.Context // of the call, which the worker does not outlive
+	lim     Limits
+	full    bool
+	text    int   // bytes of Full-Text left
+	out     int64 // bytes that unnesting has yielded
+	members int
+	limits  []string // what was cut, and why
+	trace   Trace
+}
+
+// A content is what is being summarized: an object, or a member of one.
+type content struct {
+	name     string
+	declared string
+	path     string // of the member in the object
+	typ      string
+	head     []byte
+	rest     io.Reader
+}
+
+// all is the content from its first byte.
+func (c *content) all() io.Reader {
+	return io.MultiReader(readerOf(c.head), c.rest)
+}
+
+// A summarizer adds to o what it finds telling in text, which is all of the
+// content or its beginning.
+type summarizer func(w *worker, o *soif.Object, c *content, text []byte)
+
+// safely summarizes a content and survives a summarizer that panics.
+func (w *worker) safely(o *soif.Object, c *content, depth int) {
+	defer func() {
+		if r := recover(); r != nil {
+			o.Attrs = nil
+			w.limit(c, fmt.Sprintf("the summarizer failed: %v", r))
+		}
+	}()
+	w.summarize(o, c, depth)
+}
+
+func (w *worker) summarize(o *soif.Object, c *content, depth int) {
+	k, rule := recognize(c)
+	c.typ = k.name
+	w.step(c, "recognize", k.name, rule)
+	if k.nest {
+		if depth >= w.lim.Depth {
+			w.limit(c, fmt.Sprintf("nested more than %d deep", w.lim.Depth))
+			return
+		}
+		w.unnest(o, c, depth)
+		return
+	}
+	if k.sum == nil {
+		w.step(c, "select", "none", "no summarizer for "+k.name)
+		return
+	}
+	if more(c.rest) {
+		w.limit(c, fmt.Sprintf("summary of the first %d bytes", len(c.head)))
+	}
+	text := c.head
+	if !k.bytes {
+		text = decode(text, c.declared)
+	}
+	k.sum(w, o, c, text)
+	w.step(c, "summarize", strconv.Itoa(len(o.Attrs))+" attributes", k.name)
+}
+
+func (w *worker) step(c *content, step, result, rule string) {
+	if len(w.trace) < 4*w.lim.Members {
+		w.trace = append(w.trace, Step{c.path, step, result, rule})
+	}
+}
+
+// limit notes that a bound has been met, and what it was.
+func (w *worker) limit(c *content, what string) {
+	w.step(c, "select", "cut", what)
+	if c.path != "" {
+		what = c.path + ": " + what
+	}
+	if len(w.limits) < 20 {
+		w.limits = append(w.limits, what)
+	}
+}
+
+// fullText keeps text as Full-Text, as far as there is room for it.
+func (w *worker) fullText(o *soif.Object, c *content, text []byte) {
+	if !w.full || len(text) == 0 {
+		return
+	}
+	if len(text) > w.text {
+		w.limit(c, fmt.Sprintf("Full-Text cut at %d of %d bytes", w.text, len(text)))
+		text = cutText(text, w.text)
+	}
+	w.text -= len(text)
+	if len(text) > 0 {
+		o.Add("Full-Text", append([]byte(nil), text...))
+	}
+}
+
+// set keeps an attribute's text, unless it is empty, in the bounds of one.
+func (w *worker) set(o *soif.Object, name, text string) {
+	if len(text) > w.lim.Attr {
+		text = string(cutText([]byte(text), w.lim.Attr))
+	}
+	add(o, name, text)
+}
+
+func add(o *soif.Object, name, text string) {
+	if text != "" {
+		o.Add(name, []byte(text))
+	}
+}
+
+// cutText shortens text to n bytes at most, after a word if one ends near.
+func cutText(text []byte, n int) []byte {
+	if len(text) <= n {
+		return text
+	}
+	i := max(n, 0)
+	for i > 0 && !utf8.RuneStart(text[i]) {
+		i--
+	}
+	for j := i; j > 0 && j > i-100; j-- {
+		if text[j] == ' ' || text[j] == '\n' {
+			return text[:j]
+		}
+	}
+	return text[:i]
+}
+
+// nameOf is the last part of a URL's path, with its escapes undone.
+func nameOf(url string) string {
+	if i := strings.IndexAny(url, "?#"); i >= 0 {
+		url = url[:i]
+	}
+	if i := strings.Index(url, "://"); i >= 0 {
+		if url = url[i+3:]; strings.IndexByte(url, '/') < 0 {
+			return ""
+		}
+	}
+	if strings.HasSuffix(url, "/") {
+		return ""
+	}
+	name := path.Base(url)
+	if strings.IndexByte(name, '%') < 0 {
+		return name
+	}
+	b := make([]byte, 0, len(name))
+	for i := 0; i < len(name); i++ {
+		if name[i] == '%' && i+2 < len(name) {
+			if c, err := strconv.ParseUint(name[i+1:i+3], 16, 8); err == nil {
+				b = append(b, byte(c))
+				i += 2
+				continue
+			}
+		}
+		b = append(b, name[i])
+	}
+	return string(b)
+}
+
+// A digest is the part of an object after its head; it knows the size and the
+// MD5 of all that has been read, head included.
+type digest struct {
+	ctx context.Context // of the call
+	r   io.Reader
+	md5 hash.Hash
+	n   int64
+	err error
+}
+
+func newDigest(ctx context.Context, head []byte, rest io.Reader) *digest {
+	d := &digest{ctx: ctx, r: rest, md5: md5.New(), n: int64(len(head))}
+	d.md5.Write(head)
+	if rest == nil {
+		d.err = io.EOF
+	}
+	return d
+}
+
+func (d *digest) Read(p []byte) (int, error) {
+	if d.err != nil {
+		return 0, d.err
+	}
+	if err := d.ctx.Err(); err != nil {
+		d.err = err
+		return 0, err
+	}
+	n, err := d.r.Read(p)
+	d.md5.Write(p[:n])
+	d.n += int64(n)
+	d.err = err
+	return n, err
+}
+
+func (d *digest) sum() string { return hex.EncodeToString(d.md5.Sum(nil)) }
+
+// more reports whether a reader may have something left.
+func more(r io.Reader) bool {
+	switch r := r.(type) {
+	case nil:
+		return false
+	case *digest:
+		return !errors.Is(r.err, io.EOF)
+	case *tail:
+		return !r.end
+	}
+	return true
+}

@@ -1,0 +1,252 @@
+package essence
+
+import (
+	"bytes"
+	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/charset"
+
+	"harvest/gather/soif"
+)
+
+// A page is what is gathered from an HTML document's tokens. There is no tree:
+// building one takes longer than everything else here together.
+type page struct {
+	title    []byte
+	text     []byte // what a reader sees, a line each block
+	headings []byte
+	meta     soif.Object
+	links    []string
+	seen     map[string]struct{}
+	language string
+	lead     string // the first paragraph that says something
+	para     int    // where the paragraph now read begins in text, -1 outside
+	head     int    // where the heading now read begins in text, -1 outside
+	inTitle  bool
+	skip     bool // the next text is a script or a style
+}
+
+func sumHTML(w *worker, o *soif.Object, c *content, text []byte) {
+	text = decodeHTML(text, c.declared)
+	p := page{para: -1, head: -1, seen: make(map[string]struct{}, 64)}
+	p.text = make([]byte, 0, len(text)/4)
+	p.read(text)
+
+	w.set(o, "Title", words(p.title))
+	w.set(o, "Author", p.meta.Text("author"))
+	w.set(o, "Description", p.meta.Text("description"))
+	w.set(o, "Abstract", p.lead)
+	w.set(o, "Headings", string(p.headings))
+	body := bytes.TrimSpace(p.text)
+	keys := keywords(body, 30)
+	if m := p.meta.Text("keywords"); m != "" {
+		keys = m + " " + keys
+	}
+	w.set(o, "Keywords", keys)
+	w.set(o, "Language", p.language)
+	w.set(o, "URL-References", strings.Join(p.links, "\n"))
+	for _, m := range p.meta.Attrs {
+		if m.Name != "author" && m.Name != "description" && m.Name != "keywords" {
+			w.set(o, "Meta-"+m.Name, string(m.Value))
+		}
+	}
+	w.fullText(o, c, body)
+}
+
+// decodeHTML makes UTF-8 of a document, which may say in its first KB what it
+// is written in.
+func decodeHTML(text []byte, declared string) []byte {
+	if utf8.Valid(text) { // a declaration to the contrary is a mistake, but for ISO-2022
+		if bytes.IndexByte(text, 0x1b) < 0 {
+			return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+		}
+	} else if validBut(text) {
+		return bytes.ToValidUTF8(text, nil)
+	}
+	enc, _, _ := charset.DetermineEncoding(text[:min(len(text), 1024)], declared)
+	out, err := enc.NewDecoder().Bytes(text)
+	if err != nil {
+		out = text
+	}
+	return bytes.ToValidUTF8(out, []byte("\uFFFD"))
+}
+
+func (p *page) read(text []byte) {
+	z := html.NewTokenizer(bytes.NewReader(text))
+	z.SetMaxBuf(len(text) + 1)
+	for {
+		switch z.Next() {
+		case html.ErrorToken:
+			p.block()
+			return
+		case html.TextToken:
+			p.words(z.Text())
+		case html.StartTagToken, html.SelfClosingTagToken:
+			p.open(z)
+		case html.EndTagToken:
+			name, _ := z.TagName()
+			p.end(name)
+		}
+	}
+}
+
+func (p *page) words(t []byte) {
+	switch {
+	case p.skip:
+		p.skip = false
+	case p.inTitle:
+		p.title = append(p.title, t...)
+	default:
+		p.text = appendWords(p.text, t)
+	}
+}
+
+func (p *page) open(z *html.Tokenizer) {
+	name, more := z.TagName()
+	p.skip = false
+	switch string(name) {
+	case "script", "style":
+		p.skip = true
+	case "title":
+		p.inTitle = len(p.title) == 0
+		p.skip = !p.inTitle // of an SVG
+	case "a", "area", "link":
+		if string(name) != "link" && more {
+			p.link(z)
+		}
+	case "html":
+		for more {
+			var k, v []byte
+			if k, v, more = z.TagAttr(); string(k) == "lang" && len(v) < 20 {
+				p.language = words(v)
+			}
+		}
+	case "meta":
+		p.metaTag(z, more)
+	case "h1", "h2", "h3", "h4", "h5", "h6":
+		p.block()
+		p.head = len(p.text)
+	case "p", "dd", "blockquote":
+		p.block()
+		p.para = len(p.text)
+	default:
+		if isBlock(name) {
+			p.block()
+		}
+	}
+}
+
+func (p *page) end(name []byte) {
+	p.skip = false
+	switch string(name) {
+	case "title":
+		p.inTitle = false
+	case "h1", "h2", "h3", "h4", "h5", "h6":
+		p.heading()
+		p.block()
+	default:
+		if isBlock(name) {
+			p.block()
+		}
+	}
+}
+
+// isBlock reports whether a tag begins or ends a line.
+func isBlock(name []byte) bool {
+	switch string(name) {
+	case "p", "div", "br", "hr", "li", "ul", "ol", "dl", "dt", "dd", "tr", "td", "th", "table", "caption", "pre",
+		"blockquote", "section", "article", "header", "footer", "nav", "main", "aside", "form", "option",
+		"address", "figure", "figcaption", "body", "details", "summary":
+		return true
+	}
+	return false
+}
+
+// block ends the line, the paragraph and the heading.
+func (p *page) block() {
+	p.heading()
+	if p.para >= 0 {
+		if para := p.text[p.para:]; p.lead == "" && letters(para, 60) {
+			p.lead = string(cutText([]byte(words(para)), 1000))
+		}
+		p.para = -1
+	}
+	if n := len(p.text); n > 0 && p.text[n-1] == ' ' {
+		p.text = p.text[:n-1]
+	}
+	if n := len(p.text); n > 0 && p.text[n-1] != '\n' {
+		p.text = append(p.text, '\n')
+	}
+}
+
+func (p *page) heading() {
+	if p.head < 0 {
+		return
+	}
+	h := bytes.TrimSpace(p.text[min(p.head, len(p.text)):])
+	if len(h) > 0 && len(h) < 500 && len(p.headings) < 64<<10 {
+		if len(p.headings) > 0 {
+			p.headings = append(p.headings, '\n')
+		}
+		p.headings = append(p.headings, h...)
+	}
+	p.head = -1
+}
+
+// maxLinks bounds the references kept of one page.
+const maxLinks = 1000
+
+func (p *page) link(z *html.Tokenizer) {
+	for more := true; more; {
+		var k, v []byte
+		k, v, more = z.TagAttr()
+		if string(k) != "href" {
+			continue
+		}
+		if i := bytes.IndexByte(v, '#'); i >= 0 {
+			v = v[:i]
+		}
+		if v = bytes.TrimSpace(v); len(v) == 0 || len(v) > 2048 || len(p.links) >= maxLinks ||
+			bytes.HasPrefix(v, []byte("javascript:")) || bytes.ContainsAny(v, " \t\r\n") {
+			return
+		}
+		if _, dup := p.seen[string(v)]; !dup {
+			s := string(v)
+			p.seen[s] = struct{}{}
+			p.links = append(p.links, s)
+		}
+		return
+	}
+}
+
+// metaNames are the META tags kept besides author, description and keywords.
+var metaNames = map[string]bool{
+	"generator": true, "date": true, "dc.title": true, "dc.creator": true, "dc.subject": true, "dc.date": true,
+	"dc.description": true, "dc.publisher": true, "dc.language": true, "copyright": true, "classification": true,
+}
+
+func (p *page) metaTag(z *html.Tokenizer, more bool) {
+	var name, value string
+	for more {
+		var k, v []byte
+		k, v, more = z.TagAttr()
+		switch string(k) {
+		case "name":
+			name = strings.ToLower(words(v))
+		case "content":
+			value = words(v)
+		}
+	}
+	switch name {
+	case "author", "description", "keywords":
+	default:
+		if !metaNames[name] {
+			return
+		}
+	}
+	if _, dup := p.meta.Get(name); !dup && value != "" {
+		p.meta.Add(name, []byte(value))
+	}
+}

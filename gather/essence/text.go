@@ -1,0 +1,238 @@
+package essence
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"golang.org/x/net/html/charset"
+
+	"harvest/gather/soif"
+)
+
+// decode makes UTF-8 of a text, by what its server declares, its mark, or what
+// it says itself, and as windows-1252 failing all that. Text that is UTF-8
+// already is returned as it is.
+func decode(text []byte, declared string) []byte {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	wide := bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff"))
+	if !wide && utf8.Valid(text) {
+		return text
+	}
+	if !wide && validBut(text) { // cut in the middle of a character
+		return bytes.ToValidUTF8(text, nil)
+	}
+	enc, _, _ := charset.DetermineEncoding(text[:min(len(text), 1024)], declared)
+	out, err := enc.NewDecoder().Bytes(text)
+	if err != nil {
+		out = text
+	}
+	return bytes.ToValidUTF8(out, []byte("\uFFFD"))
+}
+
+// validBut reports whether a text is UTF-8 but for its last character.
+func validBut(text []byte) bool {
+	n := len(text)
+	for i := n - 1; i >= 0 && i >= n-3; i-- {
+		if utf8.RuneStart(text[i]) {
+			return utf8.Valid(text[:i]) && !utf8.FullRune(text[i:])
+		}
+	}
+	return false
+}
+
+// appendWords adds the words of text to dst, one blank between any two.
+func appendWords(dst, text []byte) []byte {
+	if len(text) == 0 {
+		return dst
+	}
+	gap := len(dst) > 0 && dst[len(dst)-1] != ' ' && dst[len(dst)-1] != '\n' && blank(text[0])
+	for i := 0; i < len(text); {
+		if blank(text[i]) {
+			i++
+			gap = len(dst) > 0 && dst[len(dst)-1] != ' ' && dst[len(dst)-1] != '\n'
+			continue
+		}
+		start := i
+		for i < len(text) && !blank(text[i]) {
+			i++
+		}
+		if gap {
+			dst = append(dst, ' ')
+			gap = false
+		}
+		dst = append(dst, text[start:i]...)
+	}
+	if gap {
+		dst = append(dst, ' ')
+	}
+	return dst
+}
+
+func blank(b byte) bool { return b == ' ' || b >= '\t' && b <= '\r' || b == 0 }
+
+// words is text on one line.
+func words[T string | []byte](text T) string {
+	return string(bytes.TrimRight(appendWords(nil, []byte(text)), " "))
+}
+
+// sumText summarizes plain text: the first line that says something is its
+// title, the first paragraph its description.
+func sumText(w *worker, o *soif.Object, c *content, text []byte) {
+	text = plainText(text)
+	title, rest := firstLine(text)
+	w.set(o, "Title", title)
+	w.set(o, "Description", firstParagraph(rest, 400))
+	w.set(o, "Keywords", keywords(text, 30))
+	w.fullText(o, c, text)
+}
+
+// plainText takes out what a terminal or a printer would act on: overstrikes,
+// escape sequences, other control bytes.
+func plainText(text []byte) []byte {
+	if bytes.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }) < 0 {
+		return bytes.TrimSpace(text)
+	}
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		switch b := text[i]; {
+		case b == '\b' && len(out) > 0:
+			_, n := utf8.DecodeLastRune(out)
+			out = out[:len(out)-n]
+		case b == 0x1b && i+1 < len(text) && text[i+1] == '[':
+			for i += 2; i < len(text) && (text[i] < '@' || text[i] > '~'); i++ {
+			}
+		case b == '\f':
+			out = append(out, '\n')
+		case b < ' ' && b != '\n' && b != '\t', b == 0x7f:
+		default:
+			out = append(out, b)
+		}
+	}
+	return bytes.TrimSpace(out)
+}
+
+// firstLine returns the first line with a letter, and the text after it.
+func firstLine(text []byte) (line string, rest []byte) {
+	for range 40 {
+		l, rest, more := bytes.Cut(text, []byte("\n"))
+		if bytes.ContainsFunc(l, unicode.IsLetter) {
+			l = bytes.Trim(l, " \t\r*=-#/%;")
+			return string(cutText([]byte(words(l)), 150)), rest
+		}
+		if !more {
+			break
+		}
+		text = rest
+	}
+	return "", text
+}
+
+// firstParagraph returns the first paragraph that is more than a line of
+// ornament, on one line, in at most n bytes.
+func firstParagraph(text []byte, n int) string {
+	for range 20 {
+		text = bytes.TrimLeft(text, " \t\r\n")
+		if len(text) == 0 {
+			break
+		}
+		end := bytes.Index(text, []byte("\n\n"))
+		if end < 0 {
+			end = len(text)
+		}
+		para := text[:min(end, 4*n)]
+		if letters(para, 20) {
+			return string(cutText([]byte(words(para)), n))
+		}
+		text = text[end:]
+	}
+	return ""
+}
+
+// letters reports whether there are at least n letters in a text.
+func letters(text []byte, n int) bool {
+	for _, b := range text {
+		if b|0x20 >= 'a' && b|0x20 <= 'z' || b >= utf8.RuneSelf {
+			if n--; n <= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// keywords returns the n words that are most frequent in the first 64 KB of a
+// text, those of the language itself left out, the most frequent first.
+func keywords(text []byte, n int) string {
+	text = text[:min(len(text), 64<<10)]
+	type count struct {
+		n, first int
+	}
+	counts := make(map[string]*count, 256)
+	var low [32]byte
+	for i := 0; i < len(text); {
+		start := i
+		for i < len(text) && wordByte(text[i]) {
+			i++
+		}
+		if i == start {
+			i++
+			continue
+		}
+		if i-start < 3 || i-start > len(low) || text[start] >= '0' && text[start] <= '9' {
+			continue
+		}
+		w := low[:i-start]
+		for j, b := range text[start:i] {
+			if b >= 'A' && b <= 'Z' {
+				b |= 0x20
+			}
+			w[j] = b
+		}
+		if c := counts[string(w)]; c != nil {
+			c.n++
+		} else if len(counts) < 4096 && !stop[string(w)] {
+			counts[string(w)] = &count{1, start}
+		}
+	}
+	type word struct {
+		text string
+		count
+	}
+	all := make([]word, 0, len(counts))
+	for t, c := range counts {
+		if utf8.ValidString(t) {
+			all = append(all, word{t, *c})
+		}
+	}
+	slices.SortFunc(all, func(a, b word) int {
+		return cmp.Or(cmp.Compare(b.n, a.n), cmp.Compare(a.first, b.first))
+	})
+	var out strings.Builder
+	for i := range min(n, len(all)) {
+		if i > 0 {
+			out.WriteByte(' ')
+		}
+		out.WriteString(all[i].text)
+	}
+	return out.String()
+}
+
+func wordByte(b byte) bool {
+	return b|0x20 >= 'a' && b|0x20 <= 'z' || b >= '0' && b <= '9' || b == '_' || b >= utf8.RuneSelf
+}
+
+// stop are words too common to tell anything.
+var stop = func() map[string]bool {
+	m := make(map[string]bool)
+	for w := range strings.FieldsSeq(`the and for that this with you not are from can have will all any may has was
+		but which use used using when one its other than then also such only into more there these they been
+		must should does each some what how about out who their your our his her him she were would could
+		if of to in is it on as at by an or be we do no so up us he my me see new two per via`) {
+		m[w] = true
+	}
+	return m
+}()
