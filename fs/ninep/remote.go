@@ -1,0 +1,469 @@
+package ninep
+
+import (
+	"context"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"iter"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/knusbaum/go9p/proto"
+
+	"harvest/fs"
+)
+
+// A node is a file of the server's tree by its names from the root, and what
+// it was like when it was looked up.
+type node struct {
+	c    *Client
+	path []string
+	st   fs.Stat
+}
+
+type dir struct{ node }
+type file struct{ node }
+
+var (
+	_ fs.Maker   = (*dir)(nil)
+	_ fs.Creator = (*dir)(nil)
+	_ fs.Remover = (*dir)(nil)
+	_ fs.Renamer = (*dir)(nil)
+	_ fs.Setter  = (*dir)(nil)
+	_ fs.File    = (*file)(nil)
+	_ fs.Setter  = (*file)(nil)
+)
+
+// Stat tells what the server said when the node was looked up.
+func (n *node) Stat() fs.Stat { return n.st }
+
+func (n *node) child(name string) []string {
+	return append(slices.Clip(n.path), name)
+}
+
+// stat is a 9P stat in our terms.
+func (c *Client) stat(p *proto.Stat) fs.Stat {
+	st := fs.Stat{
+		Path: p.Qid.Uid, Vers: p.Qid.Vers, Mode: iofs.FileMode(p.Mode & 0o777),
+		Size: int64(min(p.Length, 1<<63-1)), Mtime: time.Unix(int64(p.Mtime), 0),
+		Owner: p.Uid, Group: p.Gid,
+	}
+	switch {
+	case p.Mode&proto.DMDIR != 0:
+		st.Size = 0
+	case p.Type == kindMark && p.Dev <= uint32(fs.Control):
+		st.Kind = fs.Kind(p.Dev)
+	case p.Mode&proto.DMAPPEND != 0:
+		st.Kind = fs.Growing
+	case st.Size == 0 || st.Vers == 0:
+		st.Kind = fs.Made
+	}
+	return st
+}
+
+// node makes a node of a stat; path is its own.
+func (c *Client) node(path []string, p *proto.Stat) fs.Node {
+	n := node{c, path, c.stat(p)}
+	if p.Mode&proto.DMDIR != 0 {
+		return &dir{n}
+	}
+	return &file{n}
+}
+
+// missing is a partial walk's error, which the server did not tell.
+func missing(path []string, n int) error {
+	return fmt.Errorf("%s: %w", strings.Join(path[:n+1], "/"), iofs.ErrNotExist)
+}
+
+// walk makes the calls that take fid to path; the last name stands alone, so
+// that the server tells what is wrong with it.
+func (c *Client) walk(fid uint32, path []string) []*call {
+	from := uint32(0)
+	var calls []*call
+	for {
+		n := min(len(path), maxWalk)
+		if n == len(path) && n > 1 {
+			n--
+		}
+		calls = append(calls, walkCall(from, fid, path[:n]))
+		if path = path[n:]; len(path) == 0 {
+			return calls
+		}
+		from = fid
+	}
+}
+
+// walked tells what became of the calls that walk made.
+func walked(calls []*call, path []string) error {
+	done := 0
+	for _, k := range calls {
+		if k.err != nil {
+			return k.err
+		}
+		r, ok := k.reply.(*proto.RWalk)
+		if !ok {
+			return io.ErrUnexpectedEOF
+		}
+		left := min(len(path)-done, maxWalk)
+		if left == len(path)-done && left > 1 {
+			left--
+		}
+		if int(r.Nwqid) > left {
+			return frameError(proto.Rwalk, "more qids than names")
+		}
+		if int(r.Nwqid) < left {
+			return missing(path, done+int(r.Nwqid))
+		}
+		done += left
+	}
+	return nil
+}
+
+// at walks a new fid to path and makes the calls there, then ends the fid
+// unless keep is set and all went well.
+func (c *Client) at(ctx context.Context, path []string, keep bool, calls func(fid uint32) []*call) (fid uint32, err error) {
+	fid = c.newFid()
+	w := c.walk(fid, path)
+	all := append(slices.Clip(w), calls(fid)...)
+	if !c.ours {
+		// One at a time, and a partial walk ends it.
+		for i, k := range all {
+			if k.err = err; err != nil {
+				continue
+			}
+			if err = c.do(ctx, k); err == nil && i < len(w) {
+				err = walked(w[:i+1], path)
+			}
+		}
+		if err != nil || !keep {
+			c.forget(fid)
+		}
+		return fid, err
+	}
+	if err := ctx.Err(); err != nil {
+		c.freeFid(fid)
+		return fid, err
+	}
+	for _, k := range all {
+		c.send(k)
+	}
+	if !keep {
+		c.send(c.forgetting(fid))
+	}
+	c.out.drain()
+	err = c.waitAll(ctx, all)
+	if e := walked(w, path); e != nil {
+		err = e // what came after it went wrong because of it
+	}
+	if err != nil && keep {
+		c.forget(fid)
+	}
+	return fid, err
+}
+
+// Lookup asks the server for the name.
+func (d *dir) Lookup(ctx context.Context, name string) (fs.Node, error) {
+	if badName(name) {
+		return nil, fmt.Errorf("%s: %w", name, iofs.ErrNotExist)
+	}
+	path := d.child(name)
+	return d.c.lookup(ctx, path)
+}
+
+func (c *Client) lookup(ctx context.Context, path []string) (fs.Node, error) {
+	var st *call
+	_, err := c.at(ctx, path, false, func(fid uint32) []*call {
+		st = c.statCall(fid)
+		return []*call{st}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return c.node(path, &st.reply.(*proto.RStat).Stat), nil
+}
+
+// Mkdir makes a directory.
+func (d *dir) Mkdir(ctx context.Context, name string, perm iofs.FileMode) (fs.Dir, error) {
+	n, fid, err := d.create(ctx, name, proto.DMDIR|uint32(perm.Perm()), 0)
+	if err != nil {
+		return nil, err
+	}
+	d.c.forget(fid)
+	made, ok := n.(fs.Dir)
+	if !ok {
+		return nil, fmt.Errorf("%s: %w", name, syscall.ENOTDIR)
+	}
+	return made, nil
+}
+
+// Create makes a file.
+func (d *dir) Create(ctx context.Context, name string, perm iofs.FileMode, m fs.Mode) (fs.File, fs.Handle, error) {
+	p := uint32(perm.Perm())
+	if perm&iofs.ModeAppend != 0 {
+		p |= proto.DMAPPEND
+	}
+	n, fid, err := d.create(ctx, name, p, openByte(m&^fs.Trunc))
+	if err != nil {
+		return nil, nil, err
+	}
+	f, ok := n.(*file)
+	if !ok {
+		d.c.forget(fid)
+		return nil, nil, fmt.Errorf("%s: %w", name, syscall.EISDIR)
+	}
+	return f, f.handle(fid, m, 0), nil
+}
+
+func (d *dir) create(ctx context.Context, name string, perm uint32, mode byte) (fs.Node, uint32, error) {
+	if !d.c.ours {
+		// Plan 9's create empties what is there.
+		if _, err := d.Lookup(ctx, name); err == nil {
+			return nil, 0, fmt.Errorf("%s: %w", name, iofs.ErrExist)
+		}
+	}
+	var st *call
+	fid, err := d.c.at(ctx, d.path, true, func(fid uint32) []*call {
+		st = d.c.statCall(fid)
+		return []*call{{want: proto.Rcreate, msg: func(tag uint16) []byte {
+			return (&proto.TCreate{Header: header(proto.Tcreate, tag), Fid: fid, Name: name, Perm: perm, Mode: mode}).Compose()
+		}}, st}
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return d.c.node(d.child(name), &st.reply.(*proto.RStat).Stat), fid, nil
+}
+
+// Remove removes a file or an empty directory.
+func (d *dir) Remove(ctx context.Context, name string) error {
+	c, path := d.c, d.child(name)
+	fid := c.newFid()
+	w := c.walk(fid, path)
+	// A partial walk makes no fid, so the Tremove then finds none.
+	err := c.do(ctx, append(slices.Clip(w), fidCall(proto.Tremove, fid))...)
+	c.forget(fid)
+	if e := walked(w, path); e != nil && w[0].reply != nil {
+		return e
+	}
+	return err
+}
+
+// untouched is a Twstat that changes nothing: a sync.
+func untouched() proto.Stat {
+	return proto.Stat{
+		Type: 0xffff, Dev: ^uint32(0), Qid: proto.Qid{Qtype: 0xff, Vers: ^uint32(0), Uid: ^uint64(0)},
+		Mode: ^uint32(0), Atime: ^uint32(0), Mtime: ^uint32(0), Length: ^uint64(0),
+	}
+}
+
+func wstatCall(fid uint32, st proto.Stat) *call {
+	return &call{want: proto.Rwstat, msg: func(tag uint16) []byte {
+		return (&proto.TWstat{Header: header(proto.Twstat, tag), Fid: fid, Stat: st}).Compose()
+	}}
+}
+
+// Rename gives an entry another name. 9P cannot say that nothing is to be
+// replaced: without replace, the new name is looked up first.
+func (d *dir) Rename(ctx context.Context, old, new string, replace bool) error {
+	if !replace && old != new {
+		if _, err := d.Lookup(ctx, new); err == nil {
+			return fmt.Errorf("%s: %w", new, iofs.ErrExist)
+		}
+	}
+	st := untouched()
+	st.Name = new
+	_, err := d.c.at(ctx, d.child(old), false, func(fid uint32) []*call { return []*call{wstatCall(fid, st)} })
+	return err
+}
+
+// Set changes the node's attributes.
+func (n *node) Set(ctx context.Context, ch fs.Change) error {
+	st := untouched()
+	if ch.Size != nil {
+		st.Length = uint64(*ch.Size)
+	}
+	if ch.Mode != nil {
+		// The type's bits are what they are.
+		fn, err := n.c.lookup(ctx, n.path)
+		if err != nil {
+			return err
+		}
+		st.Mode = uint32(ch.Mode.Perm())
+		switch {
+		case fn.Stat().Kind == fs.Growing:
+			st.Mode |= proto.DMAPPEND
+		default:
+			if _, ok := fn.(fs.Dir); ok {
+				st.Mode |= proto.DMDIR
+			}
+		}
+	}
+	if ch.Mtime != nil {
+		st.Mtime = uint32(ch.Mtime.Unix())
+	}
+	_, err := n.c.at(ctx, n.path, false, func(fid uint32) []*call { return []*call{wstatCall(fid, st)} })
+	return err
+}
+
+const (
+	listRead = 128 << 10        // bytes of a Tread of a directory
+	maxLists = 16               // listings kept open
+	listKept = 30 * time.Second // and for how long at most
+)
+
+// parked is a listing that was left in the middle, with what it had read:
+// whoever goes on after that name takes it up again.
+type parked struct {
+	path  string
+	after string
+	left  time.Time
+	l     *lister
+}
+
+// A lister reads a directory.
+type lister struct {
+	c    *Client
+	fid  uint32
+	off  uint64
+	buf  *buffer
+	rest []byte // read, not yet given
+}
+
+// List reads the directory. Our own servers list in order: then it is read
+// as it goes, and a listing left off is kept for a while for one that goes
+// on from there. Others are read whole, and sorted.
+func (d *dir) List(ctx context.Context, after string) iter.Seq2[fs.Entry, error] {
+	return func(yield func(fs.Entry, error) bool) {
+		l := d.c.unpark(strings.Join(d.path, "/"), after)
+		if l == nil {
+			var err error
+			if l, err = d.open(ctx); err != nil {
+				yield(fs.Entry{}, err)
+				return
+			}
+		}
+		if !d.c.ours {
+			d.whole(ctx, l, after, yield)
+			return
+		}
+		for {
+			st, ok, err := l.next(ctx)
+			switch {
+			case err == nil && ok && st.Name <= after:
+				continue // up to where we are to begin
+			case err != nil || !ok:
+				l.close()
+				if err != nil {
+					yield(fs.Entry{}, err)
+				}
+				return
+			}
+			after = st.Name
+			if !yield(fs.Entry{Name: st.Name, Node: d.c.node(d.child(st.Name), &st)}, nil) {
+				d.c.park(&parked{strings.Join(d.path, "/"), after, time.Now(), l})
+				return
+			}
+		}
+	}
+}
+
+func (d *dir) whole(ctx context.Context, l *lister, after string, yield func(fs.Entry, error) bool) {
+	defer l.close()
+	var all []fs.Entry
+	for {
+		st, ok, err := l.next(ctx)
+		if err != nil {
+			yield(fs.Entry{}, err)
+			return
+		}
+		if !ok {
+			break
+		}
+		all = append(all, fs.Entry{Name: st.Name, Node: d.c.node(d.child(st.Name), &st)})
+	}
+	for e, err := range fs.Sorted(all, after) {
+		if !yield(e, err) {
+			return
+		}
+	}
+}
+
+func (d *dir) open(ctx context.Context) (*lister, error) {
+	fid, err := d.c.at(ctx, d.path, true, func(fid uint32) []*call { return []*call{openCall(fid, 0)} })
+	if err != nil {
+		return nil, err
+	}
+	return &lister{c: d.c, fid: fid, buf: d.c.pool.get(min(int(d.c.msize)-ioHeader, listRead))}, nil
+}
+
+// next gives the next entry; there is none if it is not ok.
+func (l *lister) next(ctx context.Context) (st proto.Stat, ok bool, err error) {
+	for {
+		if len(l.rest) > 0 {
+			st, l.rest, err = parseStat(l.rest)
+			if err != nil {
+				return st, false, fmt.Errorf("directory: %w", err)
+			}
+			if badName(st.Name) {
+				continue
+			}
+			return st, true, nil
+		}
+		n := min(int(l.c.msize)-ioHeader, listRead)
+		k := readCall(l.fid, l.off, l.buf.b[:n])
+		if err := l.c.do(ctx, k); err != nil {
+			return st, false, err
+		}
+		if k.n == 0 {
+			return st, false, nil
+		}
+		l.off += uint64(k.n)
+		l.rest = l.buf.b[:k.n]
+	}
+}
+
+func (l *lister) close() {
+	l.c.pool.put(l.buf)
+	l.buf, l.rest = nil, nil
+	l.c.forget(l.fid)
+}
+
+func (c *Client) park(p *parked) {
+	c.mu.Lock()
+	c.lists = append(c.lists, p)
+	var old *parked
+	if len(c.lists) > maxLists {
+		old, c.lists = c.lists[0], c.lists[1:]
+	}
+	c.mu.Unlock()
+	if old != nil {
+		old.l.close()
+	}
+}
+
+func (c *Client) unpark(path, after string) *lister {
+	if after == "" {
+		return nil
+	}
+	c.mu.Lock()
+	var found *parked
+	for i, p := range c.lists {
+		if p.path == path && p.after == after {
+			found = p
+			c.lists = slices.Delete(c.lists, i, i+1)
+			break
+		}
+	}
+	c.mu.Unlock()
+	if found == nil {
+		return nil
+	}
+	if time.Since(found.left) > listKept {
+		found.l.close()
+		return nil
+	}
+	return found.l
+}
