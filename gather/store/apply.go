@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -326,6 +327,7 @@ func (s *Store) takeNumber() uint32 {
 // resolve finds what each change means for what is stored. A request that cannot
 // be carried out leaves nothing behind.
 func (g *group) resolve(reqs []*request) {
+	g.look(reqs)
 	for _, r := range reqs {
 		if r.err != nil {
 			continue
@@ -362,13 +364,30 @@ func (g *group) resolve(reqs []*request) {
 	}
 }
 
+// look finds the objects as they are, in one transaction: while there is a leader
+// nobody else changes them.
+func (g *group) look(reqs []*request) {
+	err := g.s.view(func(v view) (err error) {
+		for _, r := range reqs {
+			for _, it := range r.items {
+				if it.old, it.hadOld, err = v.state(it.row.OID); err != nil {
+					r.err = fmt.Errorf("object %s: %w", it.row.OID, err)
+					break
+				}
+			}
+		}
+		return nil
+	})
+	for _, r := range reqs {
+		r.err = cmp.Or(r.err, err)
+	}
+}
+
 // resolveItem finds out what a change does to the object as it is, prev being
 // the change before it in this group. It reports whether it does anything.
 func (g *group) resolveItem(it, prev *item) (kept bool, err error) {
 	if prev != nil {
 		it.old, it.hadOld = *prev.row, true
-	} else if it.old, it.hadOld, err = g.s.state(it.row.OID); err != nil {
-		return false, err
 	}
 	it.had = it.hadOld && !it.old.gone
 	r := it.row
