@@ -73,93 +73,118 @@ func (c *Client) node(path []string, p *proto.Stat) fs.Node {
 	return &file{n}
 }
 
-// missing is a partial walk's error, which the server did not tell.
-func missing(path []string, n int) error {
-	return fmt.Errorf("%s: %w", strings.Join(path[:n+1], "/"), iofs.ErrNotExist)
+// A walk is the calls that take a new fid to a path. Each goes to a fid of
+// its own: one that fails leaves its fid unmade, and what was sent after it
+// finds no fid, rather than one that stopped on the way.
+type walk struct {
+	c     *Client
+	path  []string
+	calls []*call
+	fids  []uint32 // the last is at path
 }
 
-// walk makes the calls that take fid to path; the last name stands alone, so
-// that the server tells what is wrong with it.
-func (c *Client) walk(fid uint32, path []string) []*call {
+func (c *Client) walk(path []string) *walk {
+	w := &walk{c: c, path: path}
 	from := uint32(0)
-	var calls []*call
 	for {
 		n := min(len(path), maxWalk)
-		if n == len(path) && n > 1 {
-			n--
-		}
-		calls = append(calls, walkCall(from, fid, path[:n]))
+		fid := c.newFid()
+		w.fids = append(w.fids, fid)
+		w.calls = append(w.calls, walkCall(from, fid, path[:n]))
 		if path = path[n:]; len(path) == 0 {
-			return calls
+			return w
 		}
 		from = fid
 	}
 }
 
-// walked tells what became of the calls that walk made.
-func walked(calls []*call, path []string) error {
+// walked tells what became of the first n calls. A partial walk's error has
+// the number of names that went well.
+func (w *walk) walked(n int) error {
 	done := 0
-	for _, k := range calls {
+	for _, k := range w.calls[:n] {
 		if k.err != nil {
 			return k.err
 		}
+		want := min(len(w.path)-done, maxWalk)
 		r, ok := k.reply.(*proto.RWalk)
-		if !ok {
+		switch {
+		case !ok:
 			return io.ErrUnexpectedEOF
-		}
-		left := min(len(path)-done, maxWalk)
-		if left == len(path)-done && left > 1 {
-			left--
-		}
-		if int(r.Nwqid) > left {
+		case int(r.Nwqid) > want:
 			return frameError(proto.Rwalk, "more qids than names")
+		case int(r.Nwqid) < want:
+			return partial(done + int(r.Nwqid))
 		}
-		if int(r.Nwqid) < left {
-			return missing(path, done+int(r.Nwqid))
-		}
-		done += left
+		done += want
 	}
 	return nil
+}
+
+// partial is the error of a walk that ended after so many names.
+type partial int
+
+func (p partial) Error() string { return "file does not exist" }
+func (p partial) Unwrap() error { return iofs.ErrNotExist }
+
+// why asks for the reason of a partial walk, which the server did not tell.
+func (c *Client) why(ctx context.Context, path []string, n int) error {
+	next := c.newFid()
+	defer c.forget(next)
+	_, err := c.at(ctx, path[:n], false, func(fid uint32) []*call {
+		return []*call{walkCall(fid, next, path[n:n+1])}
+	})
+	if err == nil {
+		err = iofs.ErrNotExist // it was missing before
+	}
+	return fmt.Errorf("%s: %w", strings.Join(path[:n+1], "/"), err)
 }
 
 // at walks a new fid to path and makes the calls there, then ends the fid
 // unless keep is set and all went well.
 func (c *Client) at(ctx context.Context, path []string, keep bool, calls func(fid uint32) []*call) (fid uint32, err error) {
-	fid = c.newFid()
-	w := c.walk(fid, path)
-	all := append(slices.Clip(w), calls(fid)...)
-	if !c.ours {
-		// One at a time, and a partial walk ends it.
-		for i, k := range all {
-			if k.err = err; err != nil {
-				continue
-			}
-			if err = c.do(ctx, k); err == nil && i < len(w) {
-				err = walked(w[:i+1], path)
+	w := c.walk(path)
+	fid = w.fids[len(w.fids)-1]
+	// forget ends the fids that are of no more use.
+	forget := func(keep bool) {
+		for _, f := range w.fids {
+			if !keep || f != fid {
+				c.send(c.forgetting(f))
 			}
 		}
-		if err != nil || !keep {
+	}
+	all := append(slices.Clip(w.calls), calls(fid)...)
+	switch {
+	case ctx.Err() != nil:
+		return fid, ctx.Err()
+	case c.ours:
+		for _, k := range all {
+			c.send(k)
+		}
+		forget(keep)
+		c.out.drain()
+		err = c.waitAll(ctx, all)
+		if e := w.walked(len(w.calls)); e != nil {
+			err = e // what came after it went wrong because of it
+		}
+		if keep && err != nil {
 			c.forget(fid)
 		}
-		return fid, err
+	default:
+		// One at a time, and a partial walk ends it.
+		for i, k := range all {
+			if err = c.do(ctx, k); err == nil && i < len(w.calls) {
+				err = w.walked(i + 1)
+			}
+			if err != nil {
+				break
+			}
+		}
+		forget(keep && err == nil)
+		c.out.drain()
 	}
-	if err := ctx.Err(); err != nil {
-		c.freeFid(fid)
-		return fid, err
-	}
-	for _, k := range all {
-		c.send(k)
-	}
-	if !keep {
-		c.send(c.forgetting(fid))
-	}
-	c.out.drain()
-	err = c.waitAll(ctx, all)
-	if e := walked(w, path); e != nil {
-		err = e // what came after it went wrong because of it
-	}
-	if err != nil && keep {
-		c.forget(fid)
+	if n, ok := err.(partial); ok {
+		err = c.why(ctx, path, int(n))
 	}
 	return fid, err
 }
@@ -169,8 +194,7 @@ func (d *dir) Lookup(ctx context.Context, name string) (fs.Node, error) {
 	if badName(name) {
 		return nil, fmt.Errorf("%s: %w", name, iofs.ErrNotExist)
 	}
-	path := d.child(name)
-	return d.c.lookup(ctx, path)
+	return d.c.lookup(ctx, d.child(name))
 }
 
 func (c *Client) lookup(ctx context.Context, path []string) (fs.Node, error) {
@@ -239,14 +263,10 @@ func (d *dir) create(ctx context.Context, name string, perm uint32, mode byte) (
 
 // Remove removes a file or an empty directory.
 func (d *dir) Remove(ctx context.Context, name string) error {
-	c, path := d.c, d.child(name)
-	fid := c.newFid()
-	w := c.walk(fid, path)
-	// A partial walk makes no fid, so the Tremove then finds none.
-	err := c.do(ctx, append(slices.Clip(w), fidCall(proto.Tremove, fid))...)
-	c.forget(fid)
-	if e := walked(w, path); e != nil && w[0].reply != nil {
-		return e
+	// Whatever becomes of the Tremove, the fid goes with it.
+	fid, err := d.c.at(ctx, d.child(name), true, func(fid uint32) []*call { return []*call{fidCall(proto.Tremove, fid)} })
+	if err == nil {
+		d.c.freeFid(fid)
 	}
 	return err
 }
@@ -273,6 +293,9 @@ func (d *dir) Rename(ctx context.Context, old, new string, replace bool) error {
 			return fmt.Errorf("%s: %w", new, iofs.ErrExist)
 		}
 	}
+	if new == "" { // in a Twstat, no change
+		return fmt.Errorf("%s: no new name: %w", old, iofs.ErrInvalid)
+	}
 	st := untouched()
 	st.Name = new
 	_, err := d.c.at(ctx, d.child(old), false, func(fid uint32) []*call { return []*call{wstatCall(fid, st)} })
@@ -282,6 +305,9 @@ func (d *dir) Rename(ctx context.Context, old, new string, replace bool) error {
 // Set changes the node's attributes.
 func (n *node) Set(ctx context.Context, ch fs.Change) error {
 	st := untouched()
+	if ch.Size != nil && *ch.Size < 0 { // in a Twstat, no change
+		return fmt.Errorf("size %d: %w", *ch.Size, iofs.ErrInvalid)
+	}
 	if ch.Size != nil {
 		st.Length = uint64(*ch.Size)
 	}
