@@ -292,16 +292,14 @@ func play(dir, bin string, cmds []command) ([]string, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	err = cmd.Wait()
+	cmd.Wait() // its status is that of the last command, which is what it is
 	stop(cmd.Process.Pid)
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return nil, err
+	}
 	if ctx.Err() != nil {
 		err = fmt.Errorf("the examples are not done after %v", patience)
-	} else {
-		err = nil // of the last command, which is what it is
-	}
-	b, rerr := os.ReadFile(name)
-	if rerr != nil {
-		return nil, rerr
 	}
 	parts := strings.Split(string(b), mark)
 	return parts[:len(parts)-1], err

@@ -1,6 +1,7 @@
 package fstest
 
 import (
+	"context"
 	"errors"
 	iofs "io/fs"
 	"slices"
@@ -38,6 +39,29 @@ func (s *suite) dirAt(p string) fs.Dir {
 	return d
 }
 
+// vers gives a directory's version as it is now.
+func (s *suite) vers(p string) uint32 { return s.dirAt(p).Stat().Vers }
+
+// moved checks that the version is not what it was.
+func (s *suite) moved(p string, was uint32, why string) {
+	s.Helper()
+	if s.remote && p == "" {
+		return // of its root a client knows what it was at attach
+	}
+	if s.vers(p) == was {
+		s.Errorf("%s: version stays %d with a name %s", p, was, why)
+	}
+}
+
+// forbidden checks that a call by a user who may change nothing is refused.
+func (s *suite) forbidden(what string, call func(ctx context.Context) error) {
+	s.Helper()
+	if s.remote {
+		return // it is the connection's user who calls
+	}
+	s.want(what+" by a user who may change nothing", call(fs.WithUser(s.Context(), reader)), iofs.ErrPermission)
+}
+
 // reader is a user who may change nothing.
 var reader = &fs.User{Name: "none", ReadOnly: true}
 
@@ -57,7 +81,7 @@ func (s *suite) create(p string) {
 		s.Fatalf("%s: a %T does not remove files", p, d)
 	}
 	before := names(s.list(p, d, ""))
-	vers := d.Stat().Vers
+	vers := s.vers(p)
 	f, h, err := c.Create(ctx, "fstest-a", 0o644, fs.Read|fs.Write)
 	if err != nil {
 		s.Fatalf("create: %v", err)
@@ -66,12 +90,7 @@ func (s *suite) create(p string) {
 	s.write(h, "W", 7)
 	s.reread(h, "hello, World")
 	s.done("fstest-a", h)
-	if d.Stat().Vers == vers {
-		s.Errorf("%s: version stays %d with a new name in it", p, vers)
-	}
-	if got := f.Stat().Size; got != 12 {
-		s.Errorf("fstest-a: got size %d, want 12", got)
-	}
+	s.moved(p, vers, "more")
 	s.holds(d, "fstest-a", f.Stat().Path, "hello, World")
 	if _, h, err := c.Create(ctx, "fstest-a", 0o644, fs.Write); !errors.Is(err, iofs.ErrExist) {
 		s.Errorf("create what is there: got %v, want ErrExist", err)
@@ -91,18 +110,19 @@ func (s *suite) create(p string) {
 	if rn, ok := d.(fs.Renamer); ok {
 		s.rename(d, c, rn)
 	}
-	if _, h, err = c.Create(fs.WithUser(ctx, reader), "fstest-c", 0o644, fs.Write); err == nil {
-		h.Close()
-	}
-	s.want("create by a user who may change nothing", err, iofs.ErrPermission)
-	s.want("remove by a user who may change nothing", r.Remove(fs.WithUser(ctx, reader), "fstest-a"), iofs.ErrPermission)
-	vers = d.Stat().Vers
+	s.forbidden("create", func(ctx context.Context) error {
+		_, h, err := c.Create(ctx, "fstest-c", 0o644, fs.Write)
+		if err == nil {
+			h.Close()
+		}
+		return err
+	})
+	s.forbidden("remove", func(ctx context.Context) error { return r.Remove(ctx, "fstest-a") })
+	vers = s.vers(p)
 	if err := r.Remove(ctx, "fstest-a"); err != nil {
 		s.Errorf("remove: %v", err)
 	}
-	if d.Stat().Vers == vers {
-		s.Errorf("%s: version stays %d with a name gone", p, vers)
-	}
+	s.moved(p, vers, "less")
 	s.want("remove what is gone", r.Remove(ctx, "fstest-a"), iofs.ErrNotExist)
 	if _, err := d.Lookup(ctx, "fstest-a"); !errors.Is(err, iofs.ErrNotExist) {
 		s.Errorf("look-up of what is gone: got %v, want ErrNotExist", err)
@@ -136,6 +156,9 @@ func (s *suite) holds(d fs.Dir, name string, path uint64, want string) {
 	}
 	if got := n.Stat().Path; got != path {
 		s.Errorf("%s: got path %#x, want %#x", name, got, path)
+	}
+	if got := n.Stat().Size; got != int64(len(want)) {
+		s.Errorf("%s: got size %d, want %d", name, got, len(want))
 	}
 	if got := s.content(visit{name, n}); string(got) != want {
 		s.Errorf("%s: got %q, want %q", name, got, want)
@@ -227,7 +250,7 @@ func (s *suite) rename(d fs.Dir, c fs.Creator, rn fs.Renamer) {
 			s.Errorf("rename to %.20q: got no error", name)
 		}
 	}
-	s.want("rename by a user who may change nothing", rn.Rename(fs.WithUser(ctx, reader), "fstest-b", "fstest-a", true), iofs.ErrPermission)
+	s.forbidden("rename", func(ctx context.Context) error { return rn.Rename(ctx, "fstest-b", "fstest-a", true) })
 	if err := rn.Rename(ctx, "fstest-b", "fstest-b", true); err != nil {
 		s.Errorf("rename to itself: %v", err)
 	}
@@ -249,14 +272,12 @@ func (s *suite) mkdir(p string) {
 		s.Fatalf("%s: a %T does not make directories", p, d)
 	}
 	before := names(s.list(p, d, ""))
-	vers := d.Stat().Vers
+	vers := s.vers(p)
 	made, err := m.Mkdir(ctx, "fstest", 0o755)
 	if err != nil {
 		s.Fatalf("mkdir: %v", err)
 	}
-	if d.Stat().Vers == vers {
-		s.Errorf("%s: version stays %d with a new name in it", p, vers)
-	}
+	s.moved(p, vers, "more")
 	n, err := d.Lookup(ctx, "fstest")
 	if err != nil {
 		s.Fatalf("look-up of what was made: %v", err)
@@ -274,8 +295,10 @@ func (s *suite) mkdir(p string) {
 			s.Errorf("mkdir %.20q: got no error", name)
 		}
 	}
-	_, err = m.Mkdir(fs.WithUser(ctx, reader), "fstest-b", 0o755)
-	s.want("mkdir by a user who may change nothing", err, iofs.ErrPermission)
+	s.forbidden("mkdir", func(ctx context.Context) error {
+		_, err := m.Mkdir(ctx, "fstest-b", 0o755)
+		return err
+	})
 	r, ok := d.(fs.Remover)
 	if !ok {
 		return

@@ -24,7 +24,7 @@ import (
 // a Dir: what the suite and the scripts do to it goes through system calls.
 // Path is the inode number; files are Live if named *.live or *.wait, else
 // Made, whatever the tree behind the mount calls them. It acts as the
-// process's own user, but that it changes nothing for a user who is ReadOnly.
+// process's own user.
 func Disk(path string) fs.Dir { return diskDir{diskNode{path}} }
 
 type diskNode struct{ path string }
@@ -106,7 +106,7 @@ func nodeOf(p string, dir bool) fs.Node {
 }
 
 // List keeps the kernel's order, which is what is to be tested.
-func (d diskDir) List(ctx context.Context, after string) iter.Seq2[fs.Entry, error] {
+func (d diskDir) List(_ context.Context, after string) iter.Seq2[fs.Entry, error] {
 	return func(yield func(fs.Entry, error) bool) {
 		f, err := os.Open(d.path)
 		if err != nil {
@@ -132,16 +132,9 @@ func (d diskDir) List(ctx context.Context, after string) iter.Seq2[fs.Entry, err
 	}
 }
 
-func may(ctx context.Context) error {
-	if fs.UserOf(ctx).ReadOnly {
-		return iofs.ErrPermission
-	}
-	return nil
-}
-
-func (d diskDir) Mkdir(ctx context.Context, name string, perm iofs.FileMode) (fs.Dir, error) {
+func (d diskDir) Mkdir(_ context.Context, name string, perm iofs.FileMode) (fs.Dir, error) {
 	p, err := d.at(name)
-	if err := errors.Join(err, may(ctx)); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	if err := os.Mkdir(p, perm); err != nil {
@@ -150,9 +143,9 @@ func (d diskDir) Mkdir(ctx context.Context, name string, perm iofs.FileMode) (fs
 	return diskDir{diskNode{p}}, nil
 }
 
-func (d diskDir) Create(ctx context.Context, name string, perm iofs.FileMode, m fs.Mode) (fs.File, fs.Handle, error) {
+func (d diskDir) Create(_ context.Context, name string, perm iofs.FileMode, m fs.Mode) (fs.File, fs.Handle, error) {
 	p, err := d.at(name)
-	if err := errors.Join(err, may(ctx)); err != nil {
+	if err != nil {
 		return nil, nil, err
 	}
 	f, err := os.OpenFile(p, flags(m)|os.O_CREATE|os.O_EXCL, perm)
@@ -162,18 +155,18 @@ func (d diskDir) Create(ctx context.Context, name string, perm iofs.FileMode, m 
 	return diskFile{diskNode{p}}, diskHandle{f: f}, nil
 }
 
-func (d diskDir) Remove(ctx context.Context, name string) error {
+func (d diskDir) Remove(_ context.Context, name string) error {
 	p, err := d.at(name)
-	if err := errors.Join(err, may(ctx)); err != nil {
+	if err != nil {
 		return err
 	}
 	return os.Remove(p)
 }
 
-func (d diskDir) Rename(ctx context.Context, old, new string, replace bool) error {
+func (d diskDir) Rename(_ context.Context, old, new string, replace bool) error {
 	from, err := d.at(old)
 	to, err2 := d.at(new)
-	if err := errors.Join(err, err2, may(ctx)); err != nil {
+	if err := errors.Join(err, err2); err != nil {
 		return err
 	}
 	if replace {
@@ -203,7 +196,7 @@ func flags(m fs.Mode) int {
 }
 
 // Open asks for what the mode bits give even as root, who is let by.
-func (f diskFile) Open(ctx context.Context, m fs.Mode) (fs.Handle, error) {
+func (f diskFile) Open(_ context.Context, m fs.Mode) (fs.Handle, error) {
 	if m&fs.Write != 0 && f.Stat().Mode&0o222 == 0 {
 		return nil, &iofs.PathError{Op: "open", Path: f.path, Err: iofs.ErrPermission}
 	}

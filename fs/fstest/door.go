@@ -3,9 +3,11 @@ package fstest
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"regexp"
@@ -15,11 +17,13 @@ import (
 
 	"harvest/fs"
 	"harvest/fs/fuse"
+	"harvest/fs/ninep"
 )
 
-var doors = []door{
-	{"direct", func() string { return "" }, openDirect},
-	{"mounted", noFuse, openMount},
+var doors = [...]door{
+	{"direct", false, func() string { return "" }, openDirect},
+	{"9p", true, func() string { return "" }, open9P},
+	{"mounted", true, noFuse, openMount},
 }
 
 func openDirect(tb testing.TB, _, work string, build Build) (fs.Dir, map[string]string, func(), error) {
@@ -28,6 +32,49 @@ func openDirect(tb testing.TB, _, work string, build Build) (fs.Dir, map[string]
 		if cleanup != nil {
 			cleanup()
 		}
+	}, nil
+}
+
+// open9P serves the tree on a unix socket, and dials it.
+func open9P(tb testing.TB, _, work string, build Build) (fs.Dir, map[string]string, func(), error) {
+	dir, err := os.MkdirTemp("", "fst9p") // the path of a socket has to be short
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	root, cleanup := build(tb, work)
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan struct{})
+	closeAll := func() {
+		cancel()
+		<-served
+		if cleanup != nil {
+			cleanup()
+		}
+		os.RemoveAll(dir)
+	}
+	addr := "unix!" + dir + "/s"
+	l, err := ninep.Listen(ctx, addr, ninep.ListenOptions{})
+	if err != nil {
+		close(served)
+		closeAll()
+		return nil, nil, nil, err
+	}
+	go func() {
+		defer close(served)
+		if err := ninep.NewServer(slog.New(slog.DiscardHandler), ninep.Limits{}).Serve(ctx, l, root); err != nil {
+			tb.Errorf("serve: %v", err)
+		}
+	}()
+	c, err := ninep.Dial(ctx, addr, ninep.DialOptions{})
+	if err != nil {
+		closeAll()
+		return nil, nil, nil, err
+	}
+	return c.Root(), map[string]string{"ADDR": addr}, func() {
+		if err := c.Close(); err != nil {
+			tb.Errorf("close the connection: %v", err)
+		}
+		closeAll()
 	}, nil
 }
 

@@ -79,7 +79,9 @@ func Tree(t *testing.T, build Build, opt Options) {
 				t.Fatal(err)
 			}
 			defer done()
-			Dir(t, root, opt)
+			s := newSuite(t, root, opt)
+			s.remote = d.remote
+			s.all(t)
 		})
 	}
 }
@@ -88,6 +90,7 @@ func Tree(t *testing.T, build Build, opt Options) {
 // the script may want to know as its environment.
 type door struct {
 	name    string
+	remote  bool // who may do what is decided at the other side
 	missing func() string
 	open    func(tb testing.TB, test, work string, build Build) (root fs.Dir, env map[string]string, close func(), err error)
 }
@@ -104,6 +107,7 @@ func condition(cond string, d door) (bool, error) {
 // session is the state of one script.
 type session struct {
 	dir    string // of the scripts
+	remote bool
 	reopen func(setenv func(k, v string)) error
 	close  func()
 	root   fs.Dir
@@ -128,7 +132,7 @@ func setup(e *testscript.Env, d door, dir, test string, build Build) error {
 	if err != nil {
 		return err
 	}
-	s := &session{dir: dir, held: make(map[string]*held)}
+	s := &session{dir: dir, remote: d.remote, held: make(map[string]*held)}
 	s.reopen = func(setenv func(k, v string)) error {
 		root, env, close, err := d.open(tb, strings.TrimSuffix(test, "/"+d.name), work, build)
 		if err != nil {
@@ -262,7 +266,11 @@ func (s *session) file(ctx context.Context, p string, m fs.Mode) (fs.Handle, err
 	if !ok {
 		return nil, fmt.Errorf("%s: is a directory", p)
 	}
-	h, err := fs.OpenNode(ctx, f, m)
+	open := fs.OpenNode
+	if s.remote {
+		open = func(ctx context.Context, f fs.File, m fs.Mode) (fs.Handle, error) { return f.Open(ctx, m) }
+	}
+	h, err := open(ctx, f, m)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", p, err)
 	}

@@ -42,7 +42,11 @@ const patience = 10 * time.Second
 // opens every file that can be read; nothing is changed outside of the
 // directories named in opt.
 func Dir(t *testing.T, root fs.Dir, opt Options) {
-	s := newSuite(t, root, opt)
+	newSuite(t, root, opt).all(t)
+}
+
+func (s *suite) all(t *testing.T) {
+	opt := s.opt
 	t.Run("tree", func(t *testing.T) { s.at(t).tree() })
 	t.Run("hidden", func(t *testing.T) { s.at(t).hidden() })
 	for _, p := range opt.Create {
@@ -59,6 +63,10 @@ type suite struct {
 	opt  Options
 	seen map[uint64]visit
 	n    int
+
+	// remote is a tree whose server decides who may do what, and whose nodes
+	// are what they were when they were found.
+	remote bool
 }
 
 // visit is a node where it was found.
@@ -153,7 +161,7 @@ func (s *suite) identity(v visit) {
 
 // content reads a whole file as a new reader would.
 func (s *suite) content(v visit) []byte {
-	h, err := fs.OpenNode(s.Context(), v.node.(fs.File), fs.Read)
+	h, err := v.node.(fs.File).Open(s.Context(), fs.Read)
 	if err != nil {
 		s.Errorf("%s: open: %v", v.path, err)
 		return nil
