@@ -311,7 +311,7 @@ func (d *Decoder) quick(o *Object) bool {
 	if d.r != nil {
 		d.spans = append(d.spans, span{d.here() + 1, d.here() + i})
 	}
-	d.back = d.base + int64(d.pos+i)
+	d.back = d.base + int64(d.pos+1)
 	d.pos += i + size
 	return true
 }
@@ -386,6 +386,7 @@ const delimiter = "}:\t"
 
 // value takes the size bytes of an attribute's value and adds it to o.
 func (d *Decoder) value(o *Object, name string, at int, size int64) error {
+	// If this or what follows makes no sense, the size is the suspect.
 	d.back = d.base + int64(d.hold+at)
 	switch {
 	case size > d.lim.Value:
@@ -411,8 +412,6 @@ func (d *Decoder) value(o *Object, name string, at int, size int64) error {
 	if d.r != nil {
 		d.spans = append(d.spans, span{at, d.here()})
 	}
-	// If what follows makes no sense, this value's size is the suspect.
-	d.back = d.base + int64(d.pos)
 	d.pos = end
 	return nil
 }

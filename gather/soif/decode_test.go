@@ -266,44 +266,27 @@ func TestBufferIsBounded(t *testing.T) {
 func TestResync(t *testing.T) {
 	good := func(url string) string { return "@FILE { " + url + "\nUpdate-Time{1}:\t1\n}\n" }
 	for _, tt := range []struct{ name, in, want string }{
-		{"junk between objects", good("a") + "junk @FILE { no\n" + good("b"), "a !1 b"},
-		{"junk to the end", good("a") + "junk", "a !1"},
-		{"size too long swallows nothing", "@FILE { a\nT{60}:\tabc\n}\n" + good("b") + good("c") + good("d"), "!1 b c d"},
-		{"size past the end swallows nothing", "@FILE { a\nT{6000}:\tabc\n}\n" + good("b") + good("c"), "!1 b c"},
-		{"size too short", "@FILE { a\nT{1}:\tabc\n}\n" + good("b"), "!1 b"},
-		{"over a limit", "@FILE { a\nT{99999999999}:\tabc\n}\n" + good("b"), "!1 b"},
-		{"object in a value before the trouble is not an object", "@FILE { a\nT{32}:\t\n" + good("no") + "\nU{1}:\tx\nV\n}\n" + good("b"), "!1 b"},
-		{"@ that begins no object", "@\n@{\n@ {\n@x y {\n@é{ b\n}\n", "!1 b"},
-		{"head cut at the end", "junk\n@FILE ", "!1"},
-		{"frame", "@UPDATE {\n" + good("a") + "}\n" + good("b"), "!1 a !1 b"},
+		{"junk between objects", good("a") + "junk @FILE { no\n" + good("b"), "a ! b"},
+		{"junk to the end", good("a") + "junk", "a !"},
+		{"size too long swallows nothing", "@FILE { a\nT{60}:\tabc\n}\n" + good("b") + good("c") + good("d"), "! b c d"},
+		{"size past the end swallows nothing", "@FILE { a\nT{6000}:\tabc\n}\n" + good("b") + good("c"), "! b c"},
+		{"size too short", "@FILE { a\nT{1}:\tabc\n}\n" + good("b"), "! b"},
+		{"size too long to the end of a line", "@FILE { a\nT{35}:\tabc\n}\n" + good("b") + "junk\n" + good("c"), "! b ! c"},
+		{"object in a good value is not an object", "@FILE { a\nT{32}:\t\n" + good("no") + "\nU{60000}:\tx\n}\n" + good("b"), "! b"},
+		{"line that begins where the buffer ends", strings.Repeat("x", firstBuffer-1) + "\n" + good("b"), "! b"},
+		{"over a limit", "@FILE { a\nT{99999999999}:\tabc\n}\n" + good("b"), "! b"},
+		{"object in a value before the trouble is not an object", "@FILE { a\nT{32}:\t\n" + good("no") + "\nU{1}:\tx\nV\n}\n" + good("b"), "! b"},
+		{"@ that begins no object", "@\n@{\n@ {\n@x y {\n@é{ b\n}\n", "! b"},
+		{"head cut at the end", "junk\n@FILE ", "!"},
+		{"frame", "@UPDATE {\n" + good("a") + "}\n" + good("b"), "! a ! b"},
 	} {
-		var got []string
-		d := NewDecoder(iotest.OneByteReader(strings.NewReader(tt.in)), Limits{})
-		var o Object
-		for errs := 0; ; {
-			err := d.Next(&o)
-			if err == nil {
-				got = append(got, o.URL)
-				continue
+		for name, r := range map[string]io.Reader{
+			"whole":        strings.NewReader(tt.in),
+			"byte by byte": iotest.OneByteReader(strings.NewReader(tt.in)),
+		} {
+			if got := urls(t, NewDecoder(r, Limits{})); got != tt.want {
+				t.Errorf("%s, %s: got %q, want %q", tt.name, name, got, tt.want)
 			}
-			if err == io.EOF {
-				break
-			}
-			errs++
-			if n := len(got); n > 0 && got[n-1][0] == '!' {
-				got[n-1] = fmt.Sprint("!", errs)
-			} else {
-				errs = 1
-				got = append(got, "!1")
-			}
-			if err := d.Resync(); err == io.EOF {
-				break
-			} else if err != nil {
-				t.Fatal(err)
-			}
-		}
-		if got := strings.Join(got, " "); got != tt.want {
-			t.Errorf("%s: got %q, want %q", tt.name, got, tt.want)
 		}
 	}
 	d := NewDecoder(strings.NewReader(good("a")), Limits{})
@@ -313,5 +296,26 @@ func TestResync(t *testing.T) {
 	var o Object
 	if err := d.Next(&o); err != nil || o.URL != "a" {
 		t.Errorf("got %s, %v, want a", o.URL, err)
+	}
+}
+
+// urls reads a stream to its end and gives the URLs of its objects, with a ! for
+// each error.
+func urls(t *testing.T, d *Decoder) string {
+	t.Helper()
+	var got []string
+	var o Object
+	for {
+		switch err := d.Next(&o); {
+		case err == nil:
+			got = append(got, o.URL)
+			continue
+		case err == io.EOF:
+			return strings.Join(got, " ")
+		}
+		got = append(got, "!")
+		if err := d.Resync(); err != nil && err != io.EOF {
+			t.Fatal(err)
+		}
 	}
 }

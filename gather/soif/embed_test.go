@@ -17,6 +17,9 @@ func TestEmbed(t *testing.T) {
 	if !ok || !m.Equal(&want) {
 		t.Errorf("member 2: got %v\n%s\nwant\n%s", ok, m.Append(nil), want.Append(nil))
 	}
+	if m, ok := o.Embed(1); !ok || len(m.Attrs) != 1 || m.Text("Type") != "README" {
+		t.Errorf("member 1: got %v\n%s\nwant Type README alone", ok, m.Append(nil))
+	}
 	m, ok = m.Embed(1)
 	want = object("Type", "Text")
 	if !ok || !m.Equal(&want) {

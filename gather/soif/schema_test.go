@@ -102,7 +102,7 @@ func TestStandardNames(t *testing.T) {
 }
 
 func TestTimeAndSeconds(t *testing.T) {
-	o := object("A", "784649664", "B", "2026-11-21T12:00:00+02:00", "C", "", "D", "-1", "E", "999999999999999999999", "F", "9223372036")
+	o := object("A", "784649664", "B", "2026-11-21T12:00:00+02:00", "C", "", "D", "-1", "E", "999999999999999999999", "F", "9223372036", "G", "9223372037")
 	for _, tt := range []struct {
 		name string
 		want string
@@ -117,7 +117,7 @@ func TestTimeAndSeconds(t *testing.T) {
 		name string
 		want time.Duration
 		ok   bool
-	}{{"A", 784649664 * time.Second, true}, {"B", 0, false}, {"C", 0, false}, {"D", 0, false}, {"E", 0, false}, {"F", 9223372036 * time.Second, true}} {
+	}{{"A", 784649664 * time.Second, true}, {"B", 0, false}, {"C", 0, false}, {"D", 0, false}, {"E", 0, false}, {"F", 9223372036 * time.Second, true}, {"G", 0, false}} {
 		if got, ok := o.Seconds(tt.name); got != tt.want || ok != tt.ok {
 			t.Errorf("Seconds(%s): got %v, %v, want %v, %v", tt.name, got, ok, tt.want, tt.ok)
 		}

@@ -96,7 +96,7 @@ func TestUpdateReader(t *testing.T) {
 		{"cut in an object", "@UPDATE {\n@A { b\n", "", io.ErrUnexpectedEOF, ""},
 		{"cut in the cursor", "@CURSOR { -\nCursor{1}:\t1\n", "", io.ErrUnexpectedEOF, ""},
 		{"object outside of a frame", "@A { b\n}\n", "", iofs.ErrInvalid, ""},
-		{"frame in a frame", "@UPDATE {\n@DELETE {\n}\n}\n", "", iofs.ErrInvalid, ""},
+		{"frame in a frame", "@UPDATE {\n@DELETE {\n}\n@CURSOR { -\nCursor{1}:\t1\n}\n", "", iofs.ErrInvalid, ""},
 		{"empty cursor", "@CURSOR { -\n}\n", "", iofs.ErrInvalid, ""},
 		{"too many }", "@UPDATE {\n}\n}\n", "", iofs.ErrInvalid, ""},
 	} {
