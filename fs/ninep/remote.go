@@ -143,6 +143,9 @@ func (c *Client) why(ctx context.Context, path []string, n int) error {
 // at walks a new fid to path and makes the calls there, then ends the fid
 // unless keep is set and all went well.
 func (c *Client) at(ctx context.Context, path []string, keep bool, calls func(fid uint32) []*call) (fid uint32, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
 	w := c.walk(path)
 	fid = w.fids[len(w.fids)-1]
 	// forget ends the fids that are of no more use.
@@ -155,8 +158,6 @@ func (c *Client) at(ctx context.Context, path []string, keep bool, calls func(fi
 	}
 	all := append(slices.Clip(w.calls), calls(fid)...)
 	switch {
-	case ctx.Err() != nil:
-		return fid, ctx.Err()
 	case c.ours:
 		for _, k := range all {
 			c.send(k)
