@@ -57,6 +57,7 @@ type Plan struct {
 	From    string        // From, a mail address, or ""
 	Print   uint64        // stands for how documents are handled: one handled under another is fetched anew
 	Refresh time.Duration // an unchanged document is marked Due after this long; 0 is never
+	Life    time.Duration // one not handed on for this long is fetched anew, as the Handler has dropped it; 0 is never
 	Force   bool          // fetch everything anew
 	Queued  bool          // take what is in the queue and seed nothing
 
@@ -147,7 +148,7 @@ type Handler interface {
 
 // Counts are what a visit has done. They may be read at any time.
 type Counts struct {
-	Found     atomic.Int64 // documents that belong to the roots
+	Found     atomic.Int64 // URLs met, those kept out included
 	Queued    atomic.Int64 // documents and folders still to be dealt with
 	Fetched   atomic.Int64
 	Unchanged atomic.Int64

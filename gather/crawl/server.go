@@ -507,8 +507,7 @@ func (v *visit) ask(ctx context.Context, p *Page, root string) (*http.Response, 
 	if err != nil {
 		return nil, err
 	}
-	fresh := p.flags&anyhow != 0 || v.state.Force && p.doc.Visit < v.state.Number
-	if p.Stored && !fresh && p.doc.Print == v.plan.Print {
+	if p.flags&anyhow == 0 && v.current(&p.doc) {
 		if p.doc.ETag != "" {
 			req.Header.Set("If-None-Match", p.doc.ETag)
 		}
@@ -526,6 +525,13 @@ func (v *visit) ask(ctx context.Context, p *Page, root string) (*http.Response, 
 		return nil, err
 	}
 	return v.rt.RoundTrip(req)
+}
+
+// current reports whether what the Handler keeps of a document is as good as
+// anything it could make now of the same bytes.
+func (v *visit) current(d *Doc) bool {
+	return d.State == Stored && d.Print == v.plan.Print && !(v.state.Force && d.Visit < v.state.Number) &&
+		!(v.plan.Life > 0 && time.Since(d.Handed) >= v.plan.Life)
 }
 
 func (v *visit) unchanged(p *Page) {
@@ -584,8 +590,8 @@ func (v *visit) document(ctx context.Context, p *Page, resp *http.Response, buf 
 		v.handle(ctx, p)
 	}
 	p.Head, p.Rest = nil, nil
-	same := p.Stored && p.MD5 != [16]byte{} && p.MD5 == p.Old && p.doc.Print == v.plan.Print && p.doc.Modified == before
-	if p.Outcome == Fetched && same && !v.state.Force && p.flags&anyhow == 0 {
+	same := p.MD5 != [16]byte{} && p.MD5 == p.Old && p.doc.Modified == before
+	if p.Outcome == Fetched && same && p.flags&anyhow == 0 && v.current(&p.doc) {
 		v.unchanged(p) // by its content; the server has no better way to tell
 	}
 }

@@ -213,8 +213,7 @@ func (v *visit) entry(tx *bbolt.Tx, root *Root, id uint64, u string, depth int, 
 		d.State = New
 	}
 	p := v.page(d)
-	same := p.Stored && d.ETag == e.etag && d.Print == v.plan.Print && !(v.state.Force && d.Visit < v.state.Number)
-	if !same {
+	if d.ETag != e.etag || !v.current(&d) {
 		return p
 	}
 	v.unchanged(p)

@@ -421,6 +421,7 @@ func (v *visit) excluded(u string, r *Root, depth int) string {
 
 // exclude tells of a URL that is kept out.
 func (v *visit) exclude(u, why string) {
+	v.c.Found.Add(1)
 	v.c.Excluded.Add(1)
 	if v.plan.Excluded != nil {
 		v.plan.Excluded(u, why)

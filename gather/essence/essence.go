@@ -50,7 +50,7 @@ type Input struct {
 type Limits struct {
 	Text    int   // bytes of Full-Text, of an object and its members together; 1 MiB
 	Attr    int   // bytes of any other value; 8 KiB
-	Head    int   // bytes of a member that its summary is made of; 1 MiB
+	Head    int   // bytes that a summary is made of, where Input.Head does not say; 1 MiB
 	Out     int64 // bytes that unnesting may yield; 256 MiB
 	Ratio   int64 // that yield over what it was made from, once past 10 MiB; 200
 	Depth   int   // levels of nesting; 8
@@ -110,6 +110,10 @@ func Summarize(ctx context.Context, in Input) (soif.Object, Trace, error) {
 	}
 	r := newDigest(ctx, in.Head, in.Rest)
 	c := &content{name: name, declared: in.Type, head: in.Head, rest: r}
+	if len(in.Head) == 0 && in.Rest != nil {
+		c, _ = w.nested(name, "", r)
+		c.declared = in.Type
+	}
 	var body soif.Object
 	w.safely(&body, c, 0)
 	if _, err := io.Copy(io.Discard, r); err != nil {

@@ -1,0 +1,404 @@
+package gather
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"iter"
+	"log/slog"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"harvest/fs"
+	"harvest/fs/ndb"
+	"harvest/gather/crawl"
+)
+
+// The tree of one Gatherer:
+//
+//	config             what to gather; checked when written
+//	ctl                run, stop, pause, resume, fetch, forget, refresh, compact
+//	err                what config or ctl refused last
+//	status             counts of the visit that runs, or of the last
+//	events  log        with .live and .wait
+//	objects/ url/      the objects, by OID and by URL
+//	soif  soif.zst     all of them as a stream
+//	since/  digest     changes after a cursor, what is here in short
+//	hosts              a server a line
+//	documents          a document a line
+//	queue              a URL that is to be fetched a line
+
+// Options are what a Gatherer is handed. The zero value is good.
+type Options struct {
+	Version   string            // of the program, as objects and servers are told
+	Transport http.RoundTripper // reaches sources; nil is a fetch.Transport of its own
+	Bus       *fs.Bus           // hears what changes in the tree; may be nil
+}
+
+// Bounds of what events and log keep, in bytes.
+const (
+	maxEvents = 1 << 20
+	maxLog    = 256 << 10
+)
+
+// A journal is what a Gatherer tells of its work.
+type journal struct{ events, log *fs.Log }
+
+func newJournal() *journal { return &journal{fs.NewLog(maxEvents), fs.NewLog(maxLog)} }
+
+// event adds a record: when, what, and about what.
+func (j *journal) event(what string, about ...ndb.Pair) {
+	j.events.Add(ndb.Format(append([]ndb.Pair{ndb.Of("time", time.Now()), ndb.Of("event", what)}, about...)...))
+}
+
+// logger returns a logger that writes to the journal's log as well.
+func (j *journal) logger(lg *slog.Logger) *slog.Logger {
+	return slog.New(slog.NewMultiHandler(lg.Handler(), slog.NewTextHandler(j.log, nil)))
+}
+
+// A tree is a Gatherer's directory, made once: its config and err have state.
+type tree struct{ dir fs.Dir }
+
+// Files serves g as a directory; docs/gather.4.md is its manual.
+func (g *Gatherer) Files() fs.Dir { return g.tree.dir }
+
+func (g *Gatherer) id(part ...string) uint64 {
+	return fs.ID(append([]string{"gather", g.name}, part...)...)
+}
+
+func (g *Gatherer) newTree(opt Options) *tree {
+	err := fs.NewErr(g.id("err"))
+	nodes := map[string]fs.Node{
+		"config": fs.Config(g.id("config"), err, g.config, g.setConfig).Lines(checkLine),
+		"ctl": fs.Ctl(g.id("ctl"), err,
+			fs.On("run", g.run),
+			fs.On("stop", g.stop),
+			fs.On("pause", g.pause),
+			fs.On("resume", g.resume),
+			fs.On("fetch URL...", g.fetch),
+			fs.On("forget URL...", g.forget),
+			fs.On("refresh", g.refresh),
+			fs.On("compact", g.compact)),
+		"err":       err,
+		"status":    fs.Text(g.id("status"), g.status),
+		"hosts":     fs.Stream(g.id("hosts"), 0, g.writeHosts),
+		"documents": fs.Stream(g.id("documents"), 0, g.writeDocuments),
+		"queue":     fs.Stream(g.id("queue"), 0, g.writeQueue),
+	}
+	g.journal.events.Nodes(nodes, "events", g.id)
+	g.journal.log.Nodes(nodes, "log", g.id)
+	// STORE
+	return &tree{fs.Static(g.id("dir"), nodes)}
+}
+
+func (g *Gatherer) status() string {
+	g.mu.Lock()
+	v, c, state, last := g.visit, g.conf, g.state(), g.last
+	g.mu.Unlock()
+	was, err := g.frontier.Visited()
+	if err != nil {
+		return ndb.Format(ndb.Of("state", "failing"), ndb.Of("err", err)) + "\n"
+	}
+	var b strings.Builder
+	line := func(pairs ...ndb.Pair) { b.WriteString(ndb.Format(pairs...) + "\n") }
+	line(ndb.Of("state", state))
+	if last != nil {
+		line(ndb.Of("err", last))
+	}
+	line(ndb.Of("objects", g.store.Count()))
+	line(ndb.Of("visit", was.Number))
+	for _, p := range v.figures() {
+		line(p)
+	}
+	began, ended := v.times()
+	if began.IsZero() {
+		began, ended = was.Started, was.Ended
+	}
+	line(ndb.Of("started", began))
+	line(ndb.Of("ended", ended))
+	activity := ended
+	if state == "running" {
+		activity = time.Now()
+	}
+	line(ndb.Of("last", activity))
+	if c.every > 0 && state == "idle" {
+		line(ndb.Of("next", was.Ended.Add(c.every)))
+	}
+	return b.String()
+}
+
+// row writes one line of a table.
+func row(w io.Writer, fields ...string) error {
+	for i, f := range fields {
+		if f == "" {
+			fields[i] = "-"
+		}
+	}
+	_, err := io.WriteString(w, strings.Join(fields, "\t")+"\n")
+	return err
+}
+
+func when(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339)
+}
+
+func (g *Gatherer) writeHosts(ctx context.Context, w io.Writer) error {
+	for h, err := range g.frontier.Hosts(ctx) {
+		if err != nil {
+			return err
+		}
+		robots := strconv.Itoa(h.Robots)
+		if h.Robots == 0 {
+			robots = "unreachable"
+		}
+		if err := row(w, h.Origin, robots, when(h.Until), h.Delay.String(), when(h.Next)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Gatherer) writeDocuments(ctx context.Context, w io.Writer) error {
+	for d, err := range g.frontier.Documents(ctx, "") {
+		if err != nil {
+			return err
+		}
+		oid := ""
+		if d.State == crawl.Stored {
+			oid = g.oid(d.URL).String()
+		}
+		reason := strings.Join(strings.Fields(d.Why), " ")
+		if err := row(w, d.URL, d.State.String(), strconv.Itoa(d.Status), strconv.FormatInt(d.Size, 10), when(d.Checked),
+			strconv.Itoa(d.Depth), strconv.Itoa(d.Fails), oid, reason); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (g *Gatherer) writeQueue(ctx context.Context, w io.Writer) error {
+	for u, err := range g.frontier.Queue(ctx) {
+		if err != nil {
+			return err
+		}
+		if err := row(w, u); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Gatherers are those of one directory, a directory each. mkdir makes one,
+// rmdir removes one that does not run, with all it holds.
+type Gatherers struct {
+	dir string
+	lg  *slog.Logger
+	opt Options
+
+	// mu guards all, and vers, which moves when all does.
+	mu   sync.Mutex
+	all  map[string]*member
+	vers uint32
+	runs func(*member) // starts one while Run runs, else nil
+}
+
+// A member is a Gatherer and its Run.
+type member struct {
+	g      *Gatherer
+	cancel context.CancelFunc // ends Run
+	done   chan struct{}      // closed when Run has ended; nil before it began
+}
+
+// OpenAll opens the Gatherers in dir, which it makes if it is absent. One that
+// cannot be opened is an error: its state should be looked at, not worked around.
+func OpenAll(dir string, lg *slog.Logger, opt Options) (_ *Gatherers, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	a := &Gatherers{dir: dir, lg: lg, opt: opt, all: make(map[string]*member)}
+	found, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range found {
+		switch {
+		case !e.IsDir():
+		case strings.HasPrefix(e.Name(), removing): // by a process that did not finish
+			err = os.RemoveAll(filepath.Join(dir, e.Name()))
+		case checkName(e.Name()) == nil:
+			var g *Gatherer
+			if g, err = Open(filepath.Join(dir, e.Name()), e.Name(), lg, opt); err == nil {
+				a.all[e.Name()] = &member{g: g}
+			}
+		}
+		if err != nil {
+			return nil, errors.Join(err, a.Close())
+		}
+	}
+	return a, nil
+}
+
+// removing begins the name of what is being removed.
+const removing = ".removing-"
+
+// checkName refuses names that would not do as a file's and in an identity.
+func checkName(name string) error {
+	ok := name != "" && len(name) <= 64 && name[0] != '.' && name[0] != '-'
+	for _, c := range name {
+		ok = ok && (c == '.' || c == '-' || c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z')
+	}
+	if !ok {
+		return fmt.Errorf("gatherer '%.70s': a name is up to 64 letters, digits, '.', '-' and '_': %w", name, iofs.ErrInvalid)
+	}
+	return nil
+}
+
+// Run runs all Gatherers, those made meanwhile too, until ctx ends.
+func (a *Gatherers) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	a.mu.Lock()
+	a.runs = func(m *member) {
+		ctx, cancel := context.WithCancel(ctx)
+		m.cancel, m.done = cancel, make(chan struct{})
+		wg.Go(func() {
+			defer close(m.done)
+			m.g.Run(ctx) // ends with ctx; what else there was is in its log
+		})
+	}
+	for _, m := range a.all {
+		a.runs(m)
+	}
+	a.mu.Unlock()
+	<-ctx.Done()
+	a.mu.Lock()
+	a.runs = nil
+	a.mu.Unlock()
+	wg.Wait()
+	return ctx.Err()
+}
+
+// Close closes all Gatherers; Run has returned.
+func (a *Gatherers) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	var errs []error
+	for _, m := range a.all {
+		errs = append(errs, m.g.Close())
+	}
+	clear(a.all)
+	return errors.Join(errs...)
+}
+
+// Get returns the Gatherer of that name.
+func (a *Gatherers) Get(name string) (*Gatherer, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	m := a.all[name]
+	if m == nil {
+		return nil, fmt.Errorf("gatherer %s: %w", name, iofs.ErrNotExist)
+	}
+	return m.g, nil
+}
+
+// Files is the directory of all Gatherers.
+func (a *Gatherers) Files() fs.Dir { return parent{a} }
+
+// parent is the directory gather/.
+type parent struct{ a *Gatherers }
+
+func (p parent) Stat() fs.Stat {
+	p.a.mu.Lock()
+	defer p.a.mu.Unlock()
+	return fs.Stat{Path: fs.ID("gather"), Vers: p.a.vers, Mode: 0o755}
+}
+
+func (p parent) Lookup(_ context.Context, name string) (fs.Node, error) {
+	g, err := p.a.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	return g.Files(), nil
+}
+
+func (p parent) List(_ context.Context, after string) iter.Seq2[fs.Entry, error] {
+	p.a.mu.Lock()
+	defer p.a.mu.Unlock()
+	var entries []fs.Entry
+	for _, name := range slices.Sorted(maps.Keys(p.a.all)) {
+		entries = append(entries, fs.Entry{Name: name, Node: p.a.all[name].g.Files()})
+	}
+	return fs.Sorted(entries, after)
+}
+
+// Mkdir makes a Gatherer.
+func (p parent) Mkdir(_ context.Context, name string, _ iofs.FileMode) (fs.Dir, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	a := p.a
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.all[name] != nil {
+		return nil, fmt.Errorf("gatherer %s: %w", name, iofs.ErrExist)
+	}
+	g, err := Open(filepath.Join(a.dir, name), name, a.lg, a.opt)
+	if err != nil {
+		return nil, err
+	}
+	m := &member{g: g}
+	a.all[name] = m
+	a.changed(name)
+	if a.runs != nil {
+		a.runs(m)
+	}
+	return g.Files(), nil
+}
+
+// Remove removes a Gatherer that does not run.
+func (p parent) Remove(_ context.Context, name string) error {
+	a := p.a
+	a.mu.Lock()
+	m := a.all[name]
+	if m == nil {
+		a.mu.Unlock()
+		return fmt.Errorf("gatherer %s: %w", name, iofs.ErrNotExist)
+	}
+	if m.g.running() {
+		a.mu.Unlock()
+		return fmt.Errorf("gatherer %s: it runs; stop it first: %w", name, syscall.EBUSY)
+	}
+	delete(a.all, name)
+	a.changed(name)
+	a.mu.Unlock()
+	if m.done != nil {
+		m.cancel()
+		<-m.done
+	}
+	err := m.g.Close()
+	// Out of the way first: what a crash leaves of it is never opened again.
+	old, gone := filepath.Join(a.dir, name), filepath.Join(a.dir, removing+name)
+	if err = errors.Join(err, os.Rename(old, gone)); err != nil {
+		return err
+	}
+	return os.RemoveAll(gone)
+}
+
+// changed tells that a name came or went. mu is held.
+func (a *Gatherers) changed(name string) {
+	a.vers++
+	a.opt.Bus.Entry(fs.ID("gather"), name)
+	a.opt.Bus.Changed(fs.ID("gather"))
+}

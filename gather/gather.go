@@ -1,0 +1,493 @@
+// Package gather is the Gatherer: it collects documents from its roots and
+// leaves, summarizes them, and keeps the summaries for whoever collects.
+//
+// A Gatherer joins three parts that do not know each other: gather/crawl finds
+// documents, gather/essence makes a SOIF object of each, gather/store keeps
+// them. What it adds is the order of things: a summary is durable before its
+// document leaves the queue, and an object goes only when its source is known
+// to be gone, never because a server was out of reach.
+package gather
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"harvest/fs/ndb"
+	"harvest/gather/crawl"
+	"harvest/gather/fetch"
+	"harvest/gather/soif"
+	"harvest/gather/store"
+)
+
+// A Gatherer is one directory of state:
+//
+//	config       its configuration
+//	host         the name of the machine it was made on, part of its identity
+//	held         "stopped" or "paused", while it is
+//	frontier.db  what is known of documents: gather/crawl
+//	store        the objects: gather/store
+type Gatherer struct {
+	name, dir string
+	host      string
+	version   string
+	lg        *slog.Logger
+	rt        http.RoundTripper
+	frontier  *crawl.Frontier
+	store     *store.Store
+	journal   *journal
+	tree      *tree // of files, made with the Gatherer
+
+	wake chan struct{} // the schedule is to be looked at again
+
+	// mu guards what follows.
+	mu     sync.Mutex
+	conf   *config
+	held   string             // "", "stopped" or "paused"
+	want   wish               // what was asked for and has not begun
+	cancel context.CancelFunc // of the visit that runs, or nil
+	ended  chan struct{}      // closed when it has ended
+	visit  *visit             // it, or the last
+	last   error              // of the last visit
+	retry  time.Time          // not before this, after trouble
+	fails  int
+}
+
+// A wish is what the next visit is to be.
+type wish struct {
+	run   bool // everything
+	force bool // fetched anew
+	queue bool // only what is queued
+}
+
+// Open opens the Gatherer whose state is in dir, or begins one there.
+func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	g := &Gatherer{name: name, dir: dir, version: opt.Version, rt: opt.Transport, journal: newJournal(), wake: make(chan struct{}, 1)}
+	if g.version == "" {
+		g.version = "0"
+	}
+	if g.rt == nil {
+		g.rt = fetch.New(fetch.Options{})
+	}
+	g.lg = g.journal.logger(lg).With("gatherer", name)
+	defer func() {
+		if err != nil {
+			g.Close()
+			err = fmt.Errorf("gatherer %s: %w", name, err)
+		}
+	}()
+	if g.host, err = g.readHost(); err != nil {
+		return nil, err
+	}
+	if g.held, err = readOr(g.path("held"), ""); err != nil {
+		return nil, err
+	}
+	text, err := readOr(g.path("config"), newConfig)
+	if err != nil {
+		return nil, err
+	}
+	if g.conf, err = parseConfig(text); err != nil {
+		return nil, fmt.Errorf("config: %w", err)
+	}
+	if g.frontier, err = crawl.OpenFrontier(g.path("frontier.db"), g.lg); err != nil {
+		return nil, err
+	}
+	if g.store, err = store.Open(g.path("store"), g.lg, store.Options{}); err != nil {
+		return nil, err
+	}
+	g.visit = g.newVisit(g.conf)
+	g.tree = g.newTree(opt)
+	return g, nil
+}
+
+// newConfig is the configuration of a Gatherer that has none yet.
+const newConfig = `# What to gather: a root for each tree or site, a leaf for a single document.
+# root url=file:///usr/share/doc
+# root url=https://go.dev/doc/ depth=4 urls=2000
+`
+
+// Close closes the Gatherer, once Run has returned.
+func (g *Gatherer) Close() error {
+	var errs []error
+	if g.store != nil {
+		errs = append(errs, g.store.Close())
+	}
+	if g.frontier != nil {
+		errs = append(errs, g.frontier.Close())
+	}
+	return errors.Join(errs...)
+}
+
+func (g *Gatherer) path(name string) string { return filepath.Join(g.dir, name) }
+
+// readHost returns the host that is part of the Gatherer's identity: that on
+// which it was made, so that its objects keep their OIDs when it moves.
+func (g *Gatherer) readHost() (string, error) {
+	host, err := readOr(g.path("host"), "")
+	if err != nil || host != "" {
+		return host, err
+	}
+	if host, err = os.Hostname(); err != nil || host == "" {
+		host = "localhost"
+	}
+	return host, writeFile(g.path("host"), host+"\n")
+}
+
+func readOr(path, absent string) (string, error) {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return absent, nil
+	}
+	if filepath.Base(path) == "config" {
+		return string(b), err
+	}
+	return strings.TrimSpace(string(b)), err
+}
+
+// writeFile replaces a file: a reader, or a crash, sees the old or the new.
+func writeFile(path, text string) (err error) {
+	tmp := path + ".new"
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(tmp, path)
+	}
+	if err != nil {
+		os.Remove(tmp)
+		return err
+	}
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// oid is the name of the object made of a document.
+func (g *Gatherer) oid(url string) store.OID { return store.ID(url, g.name+"@"+g.host) }
+
+// setConfig checks a configuration and puts it in force: at once, for what is
+// read at each visit; a visit that runs goes on with the one it began with.
+func (g *Gatherer) setConfig(_ context.Context, text string) error {
+	c, err := parseConfig(text)
+	if err != nil {
+		return err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := writeFile(g.path("config"), text); err != nil {
+		return err
+	}
+	g.conf = c
+	g.poke()
+	return nil
+}
+
+func (g *Gatherer) config() string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.conf.text
+}
+
+// poke has Run look at what there is to do.
+func (g *Gatherer) poke() {
+	select {
+	case g.wake <- struct{}{}:
+	default: // it has been told
+	}
+}
+
+// Run gathers, when it is asked to and as often as the configuration says,
+// until ctx ends. A visit that was cut off is taken up at once.
+func (g *Gatherer) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		v, wait, err := g.next(time.Now())
+		if err != nil {
+			g.lg.Error("schedule", "err", err)
+			wait = time.Minute
+		}
+		if v != nil {
+			g.gather(ctx, v)
+			continue
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+		case <-g.wake:
+		case <-t.C:
+		}
+		t.Stop()
+	}
+	return ctx.Err()
+}
+
+// forever is longer than anything that is waited for.
+const forever = 10000 * time.Hour
+
+// next returns the visit to be made now, begun as far as status tells, or how
+// long there is none.
+func (g *Gatherer) next(now time.Time) (*visit, time.Duration, error) {
+	was, err := g.frontier.Visited()
+	if err != nil {
+		return nil, 0, err
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	w := g.want
+	due := was.Ended.Add(g.conf.every)
+	if w.queue && !w.run && !was.Open { // or the last visit has taken it along
+		w.queue, err = g.isQueued()
+		g.want.queue = w.queue
+	}
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case g.held != "":
+		return nil, forever, nil
+	case now.Before(g.retry):
+		return nil, g.retry.Sub(now), nil
+	case w.run:
+	case was.Open: // cut off, or failed
+		w = wish{run: !was.Queued, queue: was.Queued, force: was.Force}
+	case w.queue:
+	case g.conf.every > 0 && !now.Before(due):
+		w.run = true
+	case g.conf.every > 0:
+		return nil, due.Sub(now), nil
+	default:
+		return nil, forever, nil
+	}
+	v := g.newVisit(g.conf)
+	v.plan.Queued, v.plan.Force = !w.run, w.force
+	g.want, g.visit = wish{}, v
+	g.ended = make(chan struct{})
+	return v, 0, nil
+}
+
+// isQueued reports whether any document is queued.
+func (g *Gatherer) isQueued() (bool, error) {
+	for _, err := range g.frontier.Queue(context.Background()) {
+		return err == nil, err
+	}
+	return false, nil
+}
+
+// gather makes a visit.
+func (g *Gatherer) gather(ctx context.Context, v *visit) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	g.mu.Lock()
+	g.cancel = cancel
+	if g.held != "" { // since next
+		cancel()
+	}
+	g.mu.Unlock()
+
+	v.begin(time.Now())
+	g.journal.event("start", ndb.Of("all", !v.plan.Queued), ndb.Of("anew", v.plan.Force))
+	err := g.frontier.Visit(ctx, v.plan, g.rt, v, &v.counts)
+	if err == nil {
+		err = v.expire(ctx)
+	}
+	v.finish(time.Now())
+
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.cancel, g.last = nil, nil
+	close(g.ended)
+	g.ended = nil
+	switch {
+	case err == nil:
+		g.fails, g.retry = 0, time.Time{}
+		g.journal.event("end", v.figures()...)
+	case ctx.Err() != nil:
+		g.journal.event("cut", v.figures()...)
+	default: // the store or the frontier; a document's trouble is its own
+		g.fails++
+		g.last = err
+		g.retry = time.Now().Add(time.Second << min(g.fails, 10))
+		g.lg.Error("visit", "err", err)
+		g.journal.event("error", ndb.Of("reason", err))
+	}
+}
+
+// state is how the Gatherer is, in a word. mu is held.
+func (g *Gatherer) state() string {
+	switch {
+	case g.held != "":
+		return g.held
+	case g.ended != nil || g.want != wish{}:
+		return "running"
+	case g.last != nil:
+		return "failing"
+	}
+	return "idle"
+}
+
+// hold keeps the Gatherer from gathering until it is let go, and waits until
+// the visit that runs has ended. What the visit had in hand is kept.
+func (g *Gatherer) hold(ctx context.Context, how string) error {
+	g.mu.Lock()
+	if how == "paused" && g.held == "stopped" {
+		g.mu.Unlock()
+		return fmt.Errorf("stopped: there is nothing to pause: %w", syscall.EBUSY)
+	}
+	if err := writeFile(g.path("held"), how+"\n"); err != nil {
+		g.mu.Unlock()
+		return err
+	}
+	g.held = how
+	if how == "stopped" {
+		g.want = wish{}
+	}
+	if g.cancel != nil {
+		g.cancel()
+	}
+	ended := g.ended
+	g.mu.Unlock()
+	g.journal.event(how)
+	g.poke()
+	if ended == nil {
+		return nil
+	}
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// release undoes a hold. mu is held.
+func (g *Gatherer) release() error {
+	if g.held == "" {
+		return nil
+	}
+	if err := os.Remove(g.path("held")); err != nil && !errors.Is(err, iofs.ErrNotExist) {
+		return err
+	}
+	g.held = ""
+	return nil
+}
+
+func (g *Gatherer) stop(ctx context.Context, _ []string) error  { return g.hold(ctx, "stopped") }
+func (g *Gatherer) pause(ctx context.Context, _ []string) error { return g.hold(ctx, "paused") }
+
+func (g *Gatherer) resume(context.Context, []string) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held != "paused" {
+		return fmt.Errorf("not paused: %w", iofs.ErrInvalid)
+	}
+	err := g.release()
+	g.poke()
+	return err
+}
+
+// run has everything visited now. One that runs is not begun again.
+func (g *Gatherer) run(context.Context, []string) error { return g.start(wish{run: true}) }
+
+// refresh is run with everything fetched anew.
+func (g *Gatherer) refresh(context.Context, []string) error {
+	return g.start(wish{run: true, force: true})
+}
+
+func (g *Gatherer) start(w wish) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held == "paused" {
+		return fmt.Errorf("paused: resume first: %w", syscall.EBUSY)
+	}
+	if len(g.conf.roots) == 0 && g.store.Count() == 0 {
+		return fmt.Errorf("config: no root and no leaf: %w", iofs.ErrInvalid)
+	}
+	if err := g.release(); err != nil {
+		return err
+	}
+	if g.ended != nil && !w.force && !g.visit.plan.Queued {
+		return nil // it runs
+	}
+	g.want.run, g.want.force = true, g.want.force || w.force
+	g.retry = time.Time{}
+	g.poke()
+	return nil
+}
+
+// fetch has some documents fetched now, whatever is known of them.
+func (g *Gatherer) fetch(ctx context.Context, urls []string) error {
+	for i, u := range urls {
+		c, err := crawl.Canonical(u)
+		if err != nil {
+			return err
+		}
+		urls[i] = c
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.held != "" {
+		return fmt.Errorf("%s: nothing is fetched: %w", g.held, syscall.EBUSY)
+	}
+	if err := g.frontier.Add(ctx, urls...); err != nil {
+		return err
+	}
+	g.want.queue = true
+	g.poke()
+	return nil
+}
+
+// forget drops objects and what is known of their documents. What still belongs
+// to a root is found again; to keep it out, deny it.
+func (g *Gatherer) forget(ctx context.Context, urls []string) error {
+	for _, u := range urls {
+		c, err := crawl.Canonical(u)
+		if err != nil {
+			return err
+		}
+		known := g.frontier.Forget(ctx, c)
+		if known != nil && !errors.Is(known, iofs.ErrNotExist) {
+			return known
+		}
+		oid := g.oid(c)
+		if _, err := g.store.Stat(oid); err != nil {
+			if errors.Is(err, iofs.ErrNotExist) {
+				err = known // perhaps nil: it was known, if not kept
+			}
+			if err != nil {
+				return err
+			}
+			continue
+		}
+		if _, err := g.store.Apply(ctx, []store.Change{{Op: soif.Delete, OID: oid, URL: c}}); err != nil {
+			return err
+		}
+		g.journal.event("gone", ndb.Of("url", c), ndb.Of("reason", "forgotten"))
+	}
+	return nil
+}
+
+func (g *Gatherer) compact(ctx context.Context, _ []string) error { return g.store.Compact(ctx) }
+
+// running reports whether the Gatherer is at work, or may be any moment.
+func (g *Gatherer) running() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.state() == "running"
+}

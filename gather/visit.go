@@ -1,0 +1,202 @@
+package gather
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"harvest/fs/ndb"
+	"harvest/gather/crawl"
+	"harvest/gather/essence"
+	"harvest/gather/fetch"
+	"harvest/gather/soif"
+	"harvest/gather/store"
+)
+
+// objectTime is what summarizing one document may take.
+const objectTime = 20 * time.Second
+
+// A visit is the crawl.Handler of one visit: documents in, objects kept.
+type visit struct {
+	g      *Gatherer
+	conf   *config
+	plan   crawl.Plan
+	counts crawl.Counts
+	out    atomic.Int64 // bytes of the objects kept
+
+	// mu guards when it was.
+	mu           sync.Mutex
+	began, ended time.Time
+}
+
+func (g *Gatherer) newVisit(c *config) *visit {
+	v := &visit{g: g, conf: c}
+	v.plan = crawl.Plan{
+		Roots:   c.roots,
+		Exclude: c.exclude,
+		Context: fetch.Within,
+		Excluded: func(url, why string) {
+			g.journal.event("excluded", ndb.Of("url", url), ndb.Of("reason", why))
+		},
+		Agent:   c.agent,
+		From:    c.from,
+		Print:   c.print(g.version),
+		Refresh: min(c.refresh, c.ttl/2),
+		Life:    c.ttl - min(c.ttl/10, time.Minute),
+	}
+	if v.plan.Agent == "" {
+		v.plan.Agent = "harvest/" + g.version
+	}
+	return v
+}
+
+// begin and finish note the times.
+func (v *visit) begin(t time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.began = t
+}
+
+func (v *visit) finish(t time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.ended = t
+}
+
+// Handle summarizes a document.
+func (v *visit) Handle(ctx context.Context, p *crawl.Page) {
+	ctx, cancel := context.WithTimeout(ctx, objectTime)
+	defer cancel()
+	o, _, err := essence.Summarize(ctx, essence.Input{
+		URL: p.URL, Type: p.Type, Size: p.Size, Modified: p.Modified,
+		Head: p.Head, Rest: p.Rest, FullText: v.conf.fullText,
+	})
+	if err != nil {
+		p.Outcome, p.Why = crawl.Failed, err.Error()
+		return
+	}
+	if p.Cut() { // its size and sum are those of a part
+		o.Add("Summary-Limit", fmt.Appendf(nil, "the first %s bytes of the document", o.Text("File-Size")))
+		o.Del("MD5")
+		o.Del("File-Size")
+	}
+	if p.Size, err = strconv.ParseInt(o.Text("File-Size"), 10, 64); err != nil {
+		p.Size = -1
+	}
+	hex.Decode(p.MD5[:], []byte(o.Text("MD5")))
+	v.sign(&o)
+	body := o.Append(nil)
+	p.Result, p.Weight = body, len(body)
+}
+
+// sign adds to a summary who made it, when, and how long it is good for.
+func (v *visit) sign(o *soif.Object) {
+	seconds := func(d time.Duration) []byte { return strconv.AppendInt(nil, int64(d/time.Second), 10) }
+	o.Add("Update-Time", []byte(essence.Time(time.Now())))
+	o.Add("Time-to-Live", seconds(v.conf.ttl))
+	o.Add("Refresh-Rate", seconds(v.conf.refresh))
+	o.Add("Gatherer-Name", []byte(v.g.name))
+	o.Add("Gatherer-Host", []byte(v.g.host))
+	o.Add("Gatherer-Version", []byte(v.g.version))
+}
+
+// Commit makes the objects of a batch durable, or their deletion.
+func (v *visit) Commit(ctx context.Context, pages []*crawl.Page) error {
+	changes := make([]store.Change, 0, len(pages))
+	var out int64
+	for _, p := range pages {
+		oid := v.g.oid(p.URL)
+		switch {
+		case p.Outcome == crawl.Fetched:
+			body, _ := p.Result.([]byte)
+			out += int64(len(body))
+			changes = append(changes, store.Change{Op: soif.Update, OID: oid, URL: p.URL, Body: body})
+		case p.Outcome == crawl.Unchanged && p.Due:
+			_, err := v.g.store.Stat(oid)
+			if errors.Is(err, iofs.ErrNotExist) {
+				continue // removed by hand: it stays so until its source changes
+			}
+			if err != nil {
+				return err
+			}
+			changes = append(changes, store.Change{Op: soif.Refresh, OID: oid, URL: p.URL, Updated: time.Now(), TTL: v.conf.ttl})
+		case p.Stored && (p.Outcome == crawl.Gone || p.Outcome == crawl.Excluded || p.Outcome == crawl.Moved):
+			changes = append(changes, store.Change{Op: soif.Delete, OID: oid, URL: p.URL})
+		}
+	}
+	if len(changes) > 0 {
+		if _, err := v.g.store.Apply(ctx, changes); err != nil {
+			return fmt.Errorf("store: %w", err)
+		}
+	}
+	v.out.Add(out)
+	for _, p := range pages {
+		v.tell(p)
+	}
+	return nil
+}
+
+// tell writes an event about a page that has been dealt with.
+func (v *visit) tell(p *crawl.Page) {
+	u := ndb.Of("url", p.URL)
+	switch p.Outcome {
+	case crawl.Fetched:
+		v.g.journal.event("done", u)
+	case crawl.Gone:
+		v.g.journal.event("gone", u)
+	case crawl.Moved, crawl.Excluded, crawl.Failed:
+		v.g.journal.event(p.Outcome.String(), u, ndb.Of("reason", p.Why))
+	}
+}
+
+// expire drops the objects that nobody has confirmed for their time to live.
+func (v *visit) expire(ctx context.Context) error {
+	n, err := v.g.store.Expire(ctx, time.Now())
+	if n > 0 {
+		v.g.lg.Info("expired", "objects", n)
+	}
+	return err
+}
+
+// figures are what status shows of a visit.
+func (v *visit) figures() []ndb.Pair {
+	c := &v.counts
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	took := v.ended.Sub(v.began)
+	if v.ended.Before(v.began) {
+		took = time.Since(v.began)
+	}
+	settled := c.Fetched.Load() + c.Unchanged.Load() + c.Failed.Load() + c.Gone.Load()
+	rate, in := 0.0, 0.0
+	if s := took.Seconds(); s > 0 && !v.began.IsZero() {
+		rate, in = float64(settled)/s, float64(c.In.Load())/s
+	}
+	return []ndb.Pair{
+		ndb.Of("found", c.Found.Load()),
+		ndb.Of("queued", c.Queued.Load()),
+		ndb.Of("fetched", c.Fetched.Load()),
+		ndb.Of("unchanged", c.Unchanged.Load()),
+		ndb.Of("gone", c.Gone.Load()),
+		ndb.Of("failed", c.Failed.Load()),
+		ndb.Of("excluded", c.Excluded.Load()),
+		ndb.Of("requests", c.Requests.Load()),
+		ndb.Of("bytes-in", c.In.Load()),
+		ndb.Of("bytes-out", v.out.Load()),
+		ndb.Of("rate", strconv.FormatFloat(rate, 'f', 1, 64)),
+		ndb.Of("bytes-in-rate", strconv.FormatFloat(in, 'f', 0, 64)),
+	}
+}
+
+// times are when the visit began and ended; zero while that is to come.
+func (v *visit) times() (began, ended time.Time) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.began, v.ended
+}
