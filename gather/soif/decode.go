@@ -9,9 +9,10 @@ import (
 	"syscall"
 )
 
-// Limits bound what is decoded. A field of zero means its default. Nothing is
-// ever allocated because a byte count claims it: memory grows with the bytes
-// that are there, to at most about three times the largest object.
+// Limits bound what is decoded. A field of zero or less means its default, and
+// math.MaxInt64 no limit. Nothing is ever allocated because a byte count claims
+// it: memory grows with the bytes that are there, to at most about three times
+// the largest object, and with some 56 bytes an attribute.
 type Limits struct {
 	Object int64 // bytes of one object as encoded, 64 MiB
 	Value  int64 // bytes of one value, 64 MiB
@@ -29,9 +30,10 @@ func (l Limits) orDefault() Limits {
 		{&l.Object, 64 << 20}, {&l.Value, 64 << 20}, {&l.Attrs, 1 << 16},
 		{&l.Name, 256}, {&l.URL, 16 << 10}, {&l.Depth, 32},
 	} {
-		if *f.field == 0 {
+		if *f.field <= 0 {
 			*f.field = f.value
 		}
+		*f.field = min(*f.field, 1<<50) // far from overflow in sums
 	}
 	return l
 }
@@ -117,7 +119,8 @@ const (
 	firstBuffer = 64 << 10
 	oneRead     = 64 << 10 // so that a line number is never more than this much counting away
 	maxBlank    = 4 << 10  // white space in a row inside an object
-	maxNames    = 1 << 10  // names kept to save allocating them again
+	maxNames    = 1 << 10  // names kept to save allocating them again,
+	maxKept     = 64       // of those not longer than this
 	maxDigits   = 19
 )
 
@@ -641,7 +644,7 @@ func (d *Decoder) name(b []byte) string {
 		return s
 	}
 	s := string(b)
-	if d.names != nil && len(d.names) < maxNames {
+	if d.names != nil && len(d.names) < maxNames && len(s) <= maxKept {
 		d.names[s] = s
 	}
 	return s

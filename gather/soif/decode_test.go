@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"math"
 	"os"
 	"runtime"
 	"strings"
@@ -221,6 +222,38 @@ func TestReaderWithoutProgress(t *testing.T) {
 type lazy struct{}
 
 func (lazy) Read([]byte) (int, error) { return 0, nil }
+
+// Limits as high as they go do not overflow, negative ones are the default.
+func TestLimitsAtTheEdge(t *testing.T) {
+	in := "@FILE { a\nB{9223372036854775800}:\t\n}\n@FILE { b\nC{1}:\t1\nEmbed1-D{1}:\t\n \n}\n"
+	for _, n := range []int64{math.MaxInt64, -1} {
+		lim := Limits{n, n, n, n, n, n}
+		if got := urls(t, NewDecoder(strings.NewReader(in), lim)); got != "! b" {
+			t.Errorf("limits of %d: got %q, want ! b", n, got)
+		}
+	}
+}
+
+// Names are kept for the next object only while that costs little.
+func TestNamesKept(t *testing.T) {
+	var in []byte
+	for i := range 3 * maxNames {
+		o := object(fmt.Sprint("Name-", i), "", fmt.Sprint(strings.Repeat("n", maxKept), i), "")
+		in = o.Append(in)
+	}
+	d := NewDecoder(bytes.NewReader(in), Limits{})
+	var o Object
+	for d.Next(&o) == nil {
+	}
+	if len(d.names) != maxNames {
+		t.Errorf("got %d names kept, want %d", len(d.names), maxNames)
+	}
+	for name := range d.names {
+		if len(name) > maxKept {
+			t.Fatalf("a name of %d bytes is kept", len(name))
+		}
+	}
+}
 
 // A count that claims 60 MB of a short stream costs no memory.
 func TestClaimsAllocateNothing(t *testing.T) {
