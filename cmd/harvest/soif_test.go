@@ -54,9 +54,10 @@ func TestSoifCommand(t *testing.T) {
 		{"fmt", "\n" + soifUpdate, 0, soifUpdate, ""},
 		{"fmt", noCursor, 0, noCursor, ""},
 		{"fmt", soifUpdate[:70], 1, soifUpdate[:36], "harvest: stdin:7:70: http://x/a: input ends before the closing }"},
+		{"fmt", "@A { b\nC{2}:\t\x00\x01\n}\n", 0, "@A { b\nC{2}:\t\x00\x01\n}\n", ""},
 		{"fmt --drop-binary", "@A { b\nC{2}:\t\x00\x01\nD{5}:\ta\tb\n\xe9\nE{1}:\t\x7f\n}\n", 0, "@A { b\nD{5}:\ta\tb\n\xe9\n}\n", ""},
-		{"fmt --keywords-limit 9", "@A { b\nkeywords{11}:\tone two six\nKeywords-2{10}:\tone two si\nEmbed1-Keywords{9}:\tone two s\nKeywordsX{10}:\tone two si\nKeywords{12}:\tüüüüüü\n}\n", 0,
-			"@A { b\nkeywords{7}:\tone two\nKeywords-2{7}:\tone two\nEmbed1-Keywords{9}:\tone two s\nKeywordsX{10}:\tone two si\nKeywords{8}:\tüüüü\n}\n", ""},
+		{"fmt --keywords-limit 9", "@A { b\nkeywords{11}:\tone two six\nKeywords-2{10}:\tone two si\nEmbed1-Embed2-Keywords{10}:\tone two si\nKeywordsX{10}:\tone two si\nKeywords{12}:\tüüüüüü\nKeywords{13}:\tone two s six\n}\n", 0,
+			"@A { b\nkeywords{7}:\tone two\nKeywords-2{7}:\tone two\nEmbed1-Embed2-Keywords{7}:\tone two\nKeywordsX{10}:\tone two si\nKeywords{8}:\tüüüü\nKeywords{9}:\tone two s\n}\n", ""},
 
 		{"wrap", "some\ntext\n", 0, "Full-Text{10}:\tsome\ntext\n\n", ""},
 		{"wrap Abstract", "", 0, "Abstract{0}:\t\n", ""},
