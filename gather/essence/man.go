@@ -82,7 +82,7 @@ func (m *manual) line(l []byte) {
 		if h != "" && len(m.headings) < 500 {
 			m.headings = append(m.headings, h)
 		}
-		m.add([]byte(h))
+		m.text = append(append(m.text, h...), '\n')
 	case "Nm":
 		a := arguments(rest)
 		if len(a) > 0 && m.name == "" {
@@ -97,13 +97,49 @@ func (m *manual) line(l []byte) {
 		m.add([]byte(m.about))
 	case "ig", "de", "de1", "am":
 		m.skip = true
-	case "B", "I", "SM", "SB", "TP", "IP", "LP", "PP", "P", "UR", "MT", "ME", "UE", "TQ",
-		"Fl", "Ar", "Cm", "Op", "Pa", "Xr", "Ev", "Va", "Vt", "Fn", "Fa", "Ft", "Em", "Sy", "Li", "Dq", "Sq", "Ql",
-		"It", "An", "Aq", "Dl", "Ic", "Ns", "Pq", "Qq", "D1", "Er", "In", "Fd", "Cd", "Tn", "St", "Bx", "Fx", "Nx", "Ox":
+	case "B", "I", "SM", "SB", "TP", "IP", "LP", "PP", "P", "UR", "MT", "ME", "UE", "TQ":
 		m.add([]byte(strings.Join(arguments(rest), " ")))
 	case "BR", "RB", "BI", "IB", "IR", "RI":
 		m.add([]byte(strings.Join(arguments(rest), ""))) // set close together
+	default:
+		if mdoc[string(macro)] {
+			m.add([]byte(mdocWords(string(macro), arguments(rest))))
+		}
 	}
+}
+
+// mdoc are the macros of mdoc(7) that set words, alone or within one another.
+var mdoc = func() map[string]bool {
+	m := make(map[string]bool)
+	for w := range strings.FieldsSeq(`Fl Ar Cm Op Pa Xr Ev Va Vt Fn Fa Ft Em Sy Li Dq Sq Ql It An Aq Dl Ic Ns Pq Qq
+		D1 Er In Fd Cd Tn St Bx Fx Nx Ox Nm Brq Bq`) {
+		m[w] = true
+	}
+	return m
+}()
+
+// mdocWords writes what a line of mdoc macros sets: flags with their dash,
+// options in brackets, the rest as words.
+func mdocWords(macro string, args []string) string {
+	var words []string
+	closing := ""
+	for i, a := range append([]string{macro}, args...) {
+		switch {
+		case !mdoc[a] || i > 0 && len(words) > 0 && words[len(words)-1] == "-":
+			if n := len(words); n > 0 && words[n-1] == "-" {
+				words[n-1] += a
+			} else {
+				words = append(words, a)
+			}
+		case a == "Fl":
+			words = append(words, "-")
+		case a == "Op":
+			words, closing = append(words, "["), closing+" ]"
+		case a == "Ar" && i == len(args):
+			words = append(words, "file ...")
+		}
+	}
+	return strings.Join(words, " ") + closing
 }
 
 func (m *manual) add(line []byte) {

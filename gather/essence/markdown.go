@@ -76,7 +76,9 @@ func mdStructure(text []byte) (headings []string, para string) {
 			l = ""
 		case prev != "" && len(l) > 1 && (strings.Trim(l, "=") == "" || strings.Trim(l, "-") == ""):
 			headings = append(headings, mdPlain(prev))
-			lead = nil
+			if !done {
+				lead = nil
+			}
 			l = ""
 		}
 		switch {
