@@ -49,7 +49,7 @@ func TestGolden(t *testing.T) {
 			}
 			o, tr := sum(t, Input{URL: "file:///in/" + filepath.Base(name), Head: b, FullText: true, Modified: time.Unix(1e9, 0)})
 			got := append(o.Append(nil), tr.String()...)
-			file := "testdata/want/" + filepath.Base(name)
+			file := "testdata/want/" + filepath.Base(name) + ".soif"
 			if *update {
 				if err := os.WriteFile(file, got, 0o644); err != nil {
 					t.Fatal(err)
@@ -227,18 +227,18 @@ func TestUnnest(t *testing.T) {
 	b := zipped(t, archive(t, member{"a/one.txt", []byte("One\n\nThe first of them.\n")}, member{"b/two.tgz", inner}))
 	o, tr := sum(t, Input{URL: "http://site/all.tar.gz", Head: b, FullText: true})
 	for name, want := range map[string]string{
-		"Type":                            "GNUCompressedTar",
+		"Type":                          "GNUCompressedTar",
 		"Embed1-Nested-Filename":        "a/one.txt",
 		"Embed1-Title":                  "One",
 		"Embed1-Type":                   "Text",
 		"Embed2-Type":                   "GNUCompressedTar",
-		"Embed2-Embed1-Title":         "Innermost",
-		"Embed2-Embed1-File-Size":     fmt.Sprint(len(page)),
-		"Embed2-Embed1-MD5":           fmt.Sprintf("%x", md5.Sum(page)),
-		"Embed2-Embed1-Full-Text":     "Text in a page in an archive, compressed twice over.",
-		"Embed2-Embed2-Type":          "Empty",
+		"Embed2-Embed1-Title":           "Innermost",
+		"Embed2-Embed1-File-Size":       fmt.Sprint(len(page)),
+		"Embed2-Embed1-MD5":             fmt.Sprintf("%x", md5.Sum(page)),
+		"Embed2-Embed1-Full-Text":       "Text in a page in an archive, compressed twice over.",
+		"Embed2-Embed2-Type":            "Empty",
 		"Embed1-Last-Modification-Time": "1000000000",
-		"Summary-Limit":                   "",
+		"Summary-Limit":                 "",
 	} {
 		if got := o.Text(name); got != want {
 			t.Errorf("%s: got %q, want %q", name, got, want)
@@ -446,4 +446,3 @@ func BenchmarkSummarize(b *testing.B) {
 		})
 	}
 }
-
