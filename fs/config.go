@@ -188,7 +188,7 @@ func (h *configHandle) WriteAt(_ context.Context, p []byte, off int64) (int, err
 	if h.app {
 		off = int64(len(c.draft))
 	}
-	if off < 0 || off+int64(len(p)) > MaxConfig {
+	if off < 0 || off > MaxConfig-int64(len(p)) {
 		return 0, fmt.Errorf("%s: longer than %d bytes: %w", c.name, MaxConfig, syscall.EFBIG)
 	}
 	if off != int64(len(c.draft)) {

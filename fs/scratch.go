@@ -371,7 +371,7 @@ func (h scratchHandle) WriteAt(_ context.Context, p []byte, off int64) (int, err
 	if h.m&Append != 0 {
 		off = int64(len(s.data))
 	}
-	if off < 0 || off+int64(len(p)) > MaxConfig {
+	if off < 0 || off > MaxConfig-int64(len(p)) {
 		return 0, fmt.Errorf("scratch file: longer than %d bytes: %w", MaxConfig, syscall.EFBIG)
 	}
 	for int64(len(s.data)) < off {
