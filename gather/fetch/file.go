@@ -194,10 +194,13 @@ func openSpace(ctx context.Context, name string) (*space, string, error) {
 		return nil, "", fmt.Errorf("%s: outside of %s: %w", name, dir, iofs.ErrPermission)
 	}
 	root, err := os.OpenRoot(dir)
-	if errors.Is(err, syscall.ENOTDIR) && rel == "." { // the root is a file
+	if err == nil {
+		return &space{root}, rel, nil
+	}
+	if fi, serr := os.Stat(dir); serr == nil && !fi.IsDir() && rel == "." { // the root is a file
 		return &space{}, name, nil
 	}
-	return &space{root}, rel, err
+	return nil, "", err
 }
 
 func (s *space) close() {
