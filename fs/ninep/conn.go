@@ -345,7 +345,7 @@ func (c *conn) read(size int) (*request, error) {
 	if err != nil {
 		return nil, cut(err)
 	}
-	r := &request{kind: h[4], tag: le.Uint16(h[5:]), cost: size + 256}
+	r := &request{kind: h[4], tag: le.Uint16(h[5:]), cost: size + 512}
 	if r.kind == proto.Twrite {
 		if size < putHeader || le.Uint32(h[19:]) != uint32(size-putHeader) {
 			return nil, frameError(r.kind, "count")
@@ -565,17 +565,26 @@ func (c *conn) join(r *request, fid uint32, o order) {
 
 // wake cancels the reads of a fid that may wait for ever: it is to go.
 func (c *conn) wake(fid uint32) {
-	if l := c.lanes[fid]; l != nil {
-		for k := l.first; k != nil; {
-			r := k.r
-			k = k.next
-			switch {
-			case !r.live:
-			case r.state == running:
-				r.cancel()
-			default:
-				c.end(r, rerror(r.tag, ename(syscall.EINTR)))
-			}
+	l := c.lanes[fid]
+	if l == nil {
+		return
+	}
+	for k := l.waiting.first; k != nil; {
+		r := k.r
+		k = k.next
+		if r.live {
+			c.end(r, rerror(r.tag, ename(syscall.EINTR)))
+		}
+	}
+	for k := l.on.first; k != nil; {
+		r := k.r
+		k = k.next
+		switch {
+		case !r.live:
+		case r.state == running:
+			r.cancel()
+		default:
+			c.end(r, rerror(r.tag, ename(syscall.EINTR)))
 		}
 	}
 }
@@ -692,18 +701,19 @@ type replySpace struct {
 
 func (m *replySpace) room(ctx context.Context, n int) ([]byte, error) {
 	c := m.c
-	b := c.srv.pool.get(readHeader + n)
+	size := classSize(class(readHeader + n))
+	var b *buffer
 	if m.buf == nil {
-		if err := c.acquire(ctx, len(b.b)); err != nil {
-			c.srv.pool.put(b)
+		if err := c.acquire(ctx, size); err != nil {
 			return nil, err
 		}
+		b = c.srv.pool.get(size)
 	} else {
 		// Whoever holds some must not wait for more.
-		if !c.tryAcquire(len(b.b)) {
-			c.srv.pool.put(b)
+		if !c.tryAcquire(size) {
 			return nil, nil
 		}
+		b = c.srv.pool.get(size)
 		copy(b.b, m.buf.b)
 		c.out.free(m.buf)
 	}
@@ -827,7 +837,7 @@ func (c *conn) end(r *request, m proto.FCall) {
 		l := k.lane
 		l.leave(k, c.start)
 		k.lane = nil
-		if l.first == nil {
+		if l.empty() {
 			delete(c.lanes, l.fid)
 		}
 	}

@@ -27,12 +27,13 @@ func (o order) conflicts(n *[4]int) bool {
 	return n[shared]+n[turn]+n[change]+n[alone] > 0
 }
 
-// A lane is the unfinished requests of one fid, in order. It exists only
-// while there are some.
+// A lane is the unfinished requests of one fid. It exists only while there
+// are some. Conflicts are mutual, so what is on conflicts with nothing that
+// came before it and still waits, and only the waiting have an order to keep.
 type lane struct {
-	fid         uint32
-	first, last *link
-	n           [4]int // of them, by order
+	fid     uint32
+	on      links
+	waiting links
 }
 
 // A link is a request's stand in a lane.
@@ -44,22 +45,24 @@ type link struct {
 	prev, next *link
 }
 
-func (l *lane) join(k *link) {
-	k.lane = l
-	k.on = !k.order.conflicts(&l.n)
-	l.n[k.order]++
-	k.prev = l.last
+// links is a list of them, and how many there are of each order.
+type links struct {
+	first, last *link
+	n           [4]int
+}
+
+func (l *links) push(k *link) {
+	k.prev, k.next = l.last, nil
 	if l.last != nil {
 		l.last.next = k
 	} else {
 		l.first = k
 	}
 	l.last = k
+	l.n[k.order]++
 }
 
-// leave takes the link out and calls start for each request that is on in
-// all its lanes thereby.
-func (l *lane) leave(k *link, start func(*request)) {
+func (l *links) remove(k *link) {
 	if k.prev != nil {
 		k.prev.next = k.next
 	} else {
@@ -72,19 +75,50 @@ func (l *lane) leave(k *link, start func(*request)) {
 	}
 	k.prev, k.next = nil, nil
 	l.n[k.order]--
-	var before [4]int
-	for j := l.first; j != nil; j = j.next {
-		if !j.on && !j.order.conflicts(&before) {
+}
+
+func (l *lane) empty() bool { return l.on.first == nil && l.waiting.first == nil }
+
+func (l *lane) join(k *link) {
+	k.lane = l
+	before := l.on.n
+	for i, n := range l.waiting.n {
+		before[i] += n
+	}
+	if k.on = !k.order.conflicts(&before); k.on {
+		l.on.push(k)
+	} else {
+		l.waiting.push(k)
+	}
+}
+
+// leave takes the link out and calls start for each request that is on in
+// all its lanes thereby.
+func (l *lane) leave(k *link, start func(*request)) {
+	if k.on {
+		l.on.remove(k)
+	} else {
+		l.waiting.remove(k)
+	}
+	before := l.on.n
+	left := l.waiting.n
+	for j := l.waiting.first; j != nil; {
+		next := j.next
+		left[j.order]--
+		if !j.order.conflicts(&before) {
+			l.waiting.remove(j)
 			j.on = true
+			l.on.push(j)
 			if j.r.free() {
 				start(j.r)
 			}
 		}
 		before[j.order]++
 		// Nothing that comes now can get past these.
-		if before[alone] > 0 || before[change] > 0 && (before[turn] > 0 || l.n[turn] == 0) ||
-			before[turn] > 0 && l.n[turn] == l.n[0]+l.n[1]+l.n[2]+l.n[3] {
+		if before[alone] > 0 || before[change] > 0 && (before[turn] > 0 || left[turn] == 0) ||
+			before[turn] > 0 && left[shared]+left[change]+left[alone] == 0 {
 			return
 		}
+		j = next
 	}
 }

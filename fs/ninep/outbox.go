@@ -24,12 +24,19 @@ type buffers [5]sync.Pool
 
 func classSize(c int) int { return 4096 << (2 * c) }
 
-// get gives a buffer of at least n bytes, n at most MaxMsize.
-func (p *buffers) get(n int) *buffer {
+// class is that of the smallest buffers of at least n bytes, n at most
+// MaxMsize.
+func class(n int) int {
 	c := 0
 	for classSize(c) < n {
 		c++
 	}
+	return c
+}
+
+// get gives a buffer of at least n bytes.
+func (p *buffers) get(n int) *buffer {
+	c := class(n)
 	if b, ok := p[c].Get().(*buffer); ok {
 		return b
 	}

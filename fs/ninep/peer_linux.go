@@ -2,6 +2,7 @@ package ninep
 
 import (
 	"bufio"
+	"encoding/binary"
 	"encoding/hex"
 	"io"
 	"net"
@@ -28,13 +29,18 @@ func unixPeer(c *net.UnixConn) (uid int, ok bool) {
 	return int(cred.Uid), true
 }
 
-// tcpPeer looks the other end of a loopback connection up in the kernel's
-// table of sockets.
+// tcpPeer asks the kernel whose the other end of a loopback connection is:
+// by netlink, at the same cost however many sockets there are, or, where
+// that is not to be had, from its table of sockets.
 func tcpPeer(c *net.TCPConn) (uid int, ok bool) {
 	local, ok1 := addrPort(c.LocalAddr())
 	remote, ok2 := addrPort(c.RemoteAddr())
 	if !ok1 || !ok2 || !local.Addr().IsLoopback() || !remote.Addr().IsLoopback() {
 		return 0, false
+	}
+	uid, ok, err := diagOwner(remote, local)
+	if err == nil {
+		return uid, ok
 	}
 	for _, name := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
 		f, err := os.Open(name)
@@ -48,6 +54,63 @@ func tcpPeer(c *net.TCPConn) (uid int, ok bool) {
 		}
 	}
 	return 0, false
+}
+
+const (
+	netlinkSockDiag  = 4  // a netlink family: sock_diag(7)
+	sockDiagByFamily = 20 // its request
+	diagRequest      = 16 + 8 + 48
+	diagReply        = 16 + 4 + 48 + 20
+)
+
+// diagOwner is tcpOwner by netlink. The error says that it is not to be had.
+func diagOwner(local, remote netip.AddrPort) (uid int, ok bool, err error) {
+	fd, err := syscall.Socket(syscall.AF_NETLINK, syscall.SOCK_RAW|syscall.SOCK_CLOEXEC, netlinkSockDiag)
+	if err != nil {
+		return 0, false, err
+	}
+	defer syscall.Close(fd)
+	// The kernel answers while it takes the request; should it not, this is
+	// not for ever.
+	if err := syscall.SetsockoptTimeval(fd, syscall.SOL_SOCKET, syscall.SO_RCVTIMEO, &syscall.Timeval{Sec: 1}); err != nil {
+		return 0, false, err
+	}
+	family := byte(syscall.AF_INET6)
+	if local.Addr().Is4() {
+		family = syscall.AF_INET
+	}
+	m := le.AppendUint32(nil, diagRequest)
+	m = le.AppendUint16(m, sockDiagByFamily)
+	m = le.AppendUint16(m, syscall.NLM_F_REQUEST)
+	m = append(m, make([]byte, 8)...)                   // sequence, port
+	m = append(m, family, syscall.IPPROTO_TCP, 0, 0)    // nothing beside the socket
+	m = le.AppendUint32(m, ^uint32(0))                  // in any state
+	m = binary.BigEndian.AppendUint16(m, local.Port())  // its own address
+	m = binary.BigEndian.AppendUint16(m, remote.Port()) // and the one it is connected to
+	for _, a := range []netip.Addr{local.Addr(), remote.Addr()} {
+		b := a.AsSlice()
+		m = append(append(m, b...), make([]byte, 16-len(b))...)
+	}
+	m = append(m, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff) // any interface, no cookie
+	if err := syscall.Sendto(fd, m, 0, &syscall.SockaddrNetlink{Family: syscall.AF_NETLINK}); err != nil {
+		return 0, false, err
+	}
+	r := make([]byte, 4096)
+	n, _, err := syscall.Recvfrom(fd, r, 0)
+	if err != nil {
+		return 0, false, err
+	}
+	switch kind := le.Uint16(r[4:]); {
+	case n >= 20 && kind == syscall.NLMSG_ERROR:
+		if e := syscall.Errno(-int32(le.Uint32(r[16:]))); e != syscall.ENOENT {
+			return 0, false, e
+		}
+		return 0, false, nil
+	case n < diagReply || kind != sockDiagByFamily:
+		return 0, false, syscall.EPROTO
+	}
+	state, uid32, inode := r[17], le.Uint32(r[16+64:]), le.Uint32(r[16+68:])
+	return int(uid32), state == 1 && inode != 0, nil
 }
 
 func addrPort(a net.Addr) (netip.AddrPort, bool) {

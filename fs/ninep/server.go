@@ -25,7 +25,7 @@ type Limits struct {
 	Fids      int           // of a connection: 16384
 	Running   int           // requests of a connection that run at a time: 64
 	Blocked   int           // reads of a connection that wait for a Live file: 256
-	Memory    int64         // bytes of messages, all connections together, and no less than 1 MiB each: 64 MiB
+	Memory    int64         // bytes of messages, all connections together, and no less than 1 MiB each: 32 MiB
 	Handshake time.Duration // from connecting to the first attach: 10 s
 	Frame     time.Duration // from a message's first byte to its last: 30 s
 	Grace     time.Duration // for requests to end when the server does: 2 s
@@ -66,7 +66,7 @@ func NewServer(lg *slog.Logger, lim Limits) *Server {
 	def(&lim.Fids, 16384)
 	def(&lim.Running, 64)
 	def(&lim.Blocked, 256)
-	def(&lim.Memory, 64<<20)
+	def(&lim.Memory, 32<<20)
 	def(&lim.Handshake, 10*time.Second)
 	def(&lim.Frame, 30*time.Second)
 	def(&lim.Grace, 2*time.Second)

@@ -1,0 +1,5 @@
+//go:build !race
+
+package ninep
+
+const raceOn = false
