@@ -260,11 +260,17 @@ func (s *Store) commit(reqs []*request) error {
 		return err
 	}
 	s.publish(g, frames)
+	s.announce(g.items)
+	s.stir()
+	return nil
+}
+
+// stir tells runIndex that there is something for it to do.
+func (s *Store) stir() {
 	select {
 	case s.dirty <- struct{}{}:
 	default: // told already
 	}
-	return nil
 }
 
 // ready makes room: it waits for the index when that is far behind, and begins a
@@ -489,7 +495,7 @@ func (s *Store) writeFrames(items []*item, base uint64, now int64) (frames []fra
 			f := frameInfo{seg: s.log.id, off: uint32(at), count: len(part), base: part[0].row.Seq}
 			metas := make([]meta, len(part))
 			for j, it := range part {
-				it.row.loc = loc{s.log.id, uint32(at), uint32(j)}
+				it.row.at = loc{s.log.id, uint32(at), uint32(j)}
 				metas[j] = it.row.meta()
 				f.raw += int64(len(it.body))
 			}
@@ -574,6 +580,28 @@ func (s *Store) publish(g *group, frames []frameInfo) {
 	s.moved = make(chan struct{})
 }
 
+// told is a change that the doors are to hear of.
+type told struct {
+	oid  OID
+	url  string
+	name bool // it came or went
+}
+
+// announce tells the doors of changes, which readers can see by now.
+func (s *Store) announce(items []*item) {
+	s.mu.RLock()
+	tell := s.tell
+	s.mu.RUnlock()
+	if tell == nil {
+		return
+	}
+	changes := make([]told, len(items))
+	for i, it := range items {
+		changes[i] = told{it.row.OID, it.row.URL, !it.had || it.row.gone}
+	}
+	tell(changes)
+}
+
 // markTime notes which change was the last before a second. Called with mu held.
 func (s *Store) markTime(now int64, before uint64) {
 	if now > s.totals.second {
@@ -586,7 +614,7 @@ func (s *Store) markTime(now int64, before uint64) {
 // the index has is found there when the table is entered.
 func (t *table) put(r *row) {
 	if old := t.rows[r.OID]; old != nil && !old.gone {
-		t.dead = append(t.dead, corpse{old.loc, old.Size})
+		t.dead = append(t.dead, corpse{old.at, old.Size})
 	}
 	t.rows[r.OID] = r
 	t.n++

@@ -110,7 +110,7 @@ func memory(field string) float64 {
 }
 
 // BenchmarkStore loads HARVEST_OBJECTS objects (100,000) of 2 KB in calls of
-// 2000, and then measures what the store has to do with that many in it. Each
+// 500, and then measures what the store has to do with that many in it. Each
 // figure is a metric of its own; ns/op means nothing.
 //
 //	HARVEST_OBJECTS=1000000 go test -run '^$' -bench Store -benchtime 1x ./gather/store
@@ -133,20 +133,26 @@ func benchStore(b *testing.B, n int) {
 	defer func() { shut(b, s) }()
 
 	// The objects are made in advance of each call and not timed.
-	var spent time.Duration
+	var spent, burnt time.Duration
 	peak := 0.0
-	batch := make([]Change, 2000)
+	batch := make([]Change, 500)
 	var some []OID
 	for i := 0; i < n; i += len(batch) {
 		for j := range batch {
 			batch[j] = c.next()
 		}
 		some = append(some, batch[0].OID)
-		start := time.Now()
+		start, used := time.Now(), cpuTime()
 		apply(b, s, batch...)
 		spent += time.Since(start)
+		burnt += cpuTime() - used
 		if i%10000 == 0 {
 			peak = max(peak, memory("VmRSS"))
+			if i%20000 == 0 {
+				var ms runtime.MemStats
+				runtime.ReadMemStats(&ms)
+				fmt.Println("DBG", i, memory("VmRSS")/1e6, memory("RssAnon")/1e6, memory("RssFile")/1e6, ms.HeapInuse>>20, ms.HeapSys>>20, ms.HeapReleased>>20, ms.NextGC>>20, s.db.Stats().FreePageN, s.db.Stats().PendingPageN)
+			}
 		}
 	}
 	start := time.Now()
@@ -159,6 +165,7 @@ func benchStore(b *testing.B, n int) {
 		b.Fatal(err)
 	}
 	b.ReportMetric(float64(n)/spent.Seconds(), "load-objects/s")
+	b.ReportMetric(float64(burnt.Microseconds())/float64(n), "load-cpu-µs/object")
 	b.ReportMetric(peak/1e6, "load-peak-RSS-MB")
 	b.ReportMetric(float64(st.Bytes)/float64(n), "bytes/object")
 	b.ReportMetric(100*float64(diskUsage(b, dir))/float64(st.Bytes), "du-%")
@@ -225,6 +232,13 @@ func benchStore(b *testing.B, n int) {
 	shut(b, s)
 	s = open(b, dir, Options{})
 	b.ReportMetric(float64(time.Since(start).Microseconds()), "reopen-µs")
+	shut(b, s)
+	if err := os.Remove(filepath.Join(dir, indexName)); err != nil {
+		b.Fatal(err)
+	}
+	start = time.Now()
+	s = open(b, dir, Options{})
+	b.ReportMetric(time.Since(start).Seconds(), "new-index-s")
 }
 
 type countWriter int64

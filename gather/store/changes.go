@@ -13,6 +13,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/klauspost/compress/zstd"
+
 	"harvest/gather/soif"
 )
 
@@ -210,14 +212,27 @@ func (s *Store) recent(at, until uint64) (rows []row) {
 }
 
 // WriteSince writes the changes after a cursor as an update stream: deletions,
-// refreshes, updates, and the cursor to go on from.
+// refreshes, updates, and the cursor to go on from. From 0 it is the collection
+// of one moment, and no deletions.
 func (s *Store) WriteSince(ctx context.Context, w io.Writer, after Cursor) error {
+	if after.Seq == 0 {
+		return s.withSnapshot(func(sn *Snapshot) error {
+			head, tail, err := sn.framing()
+			if err != nil {
+				return err
+			}
+			if err := write(w, head); err != nil {
+				return err
+			}
+			if err := sn.Write(ctx, w); err != nil {
+				return err
+			}
+			return write(w, tail)
+		})
+	}
 	now := s.Cursor()
 	u := soif.NewUpdateWriter(w)
 	for _, op := range []soif.Op{soif.Delete, soif.Refresh, soif.Update} {
-		if after.Seq == 0 && op != soif.Update {
-			continue // nothing to delete, nothing to prolong
-		}
 		for rec, err := range s.changes(ctx, after, now.Seq, op) {
 			if err != nil {
 				return err
@@ -228,6 +243,58 @@ func (s *Store) WriteSince(ctx context.Context, w io.Writer, after Cursor) error
 		}
 	}
 	return u.Close(now.String())
+}
+
+// WriteSinceZstd is WriteSince in zstd frames; from 0 they are those on disk.
+func (s *Store) WriteSinceZstd(ctx context.Context, w io.Writer, after Cursor) error {
+	if after.Seq == 0 {
+		return s.withSnapshot(func(sn *Snapshot) error {
+			head, tail, err := sn.framing()
+			if err != nil {
+				return err
+			}
+			if err := write(w, s.enc.EncodeAll(head, nil)); err != nil {
+				return err
+			}
+			if err := sn.WriteZstd(ctx, w); err != nil {
+				return err
+			}
+			return write(w, s.enc.EncodeAll(tail, nil))
+		})
+	}
+	zw, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packWindow))
+	if err != nil {
+		return err
+	}
+	if err := s.WriteSince(ctx, zw, after); err != nil {
+		// Not closed: the stream shall not look whole.
+		return err
+	}
+	return zw.Close()
+}
+
+func write(w io.Writer, b []byte) error {
+	_, err := w.Write(b)
+	return err
+}
+
+// framing returns what stands before and after the objects of the snapshot in an
+// update stream.
+func (sn *Snapshot) framing() (head, tail []byte, err error) {
+	var buf bytes.Buffer
+	mark := []byte("@MARK { -\n}\n")
+	u := soif.NewUpdateWriter(&buf)
+	if sn.Size() > 0 {
+		err = u.Write(soif.Update, mark)
+	}
+	if err = cmp.Or(err, u.Close(sn.cursor.String())); err != nil {
+		return nil, nil, err
+	}
+	head, tail, ok := bytes.Cut(buf.Bytes(), mark)
+	if !ok {
+		return nil, head, nil
+	}
+	return head, tail, nil
 }
 
 func (s *Store) writeRecord(u *soif.UpdateWriter, rec Record) error {

@@ -29,6 +29,7 @@ import (
 func (s *Store) Compact(ctx context.Context) error {
 	s.compactMu.Lock()
 	defer s.compactMu.Unlock()
+	defer s.stir()
 	var limit uint32
 	_, err := s.submit(ctx, &request{do: func() (err error) {
 		limit, err = s.beforeCompact()
@@ -97,8 +98,7 @@ func (s *Store) forgetDeletions(before time.Time) error {
 }
 
 func (s *Store) forgetSome(some []row) error {
-	err := s.db.Update(func(tx *bbolt.Tx) error {
-		b := bucketsOf(tx)
+	err := s.updateIndex(func(b buckets, _ *bbolt.Tx) error {
 		floor := getNumber(b.meta, "floor")
 		for _, r := range some {
 			floor = max(floor, r.Seq)
@@ -111,7 +111,7 @@ func (s *Store) forgetSome(some []row) error {
 			putNumber(b.meta, "tombstones", getNumber(b.meta, "tombstones")-uint64(len(some))))
 	})
 	if err != nil {
-		return fmt.Errorf("index: %w", err)
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -384,7 +384,9 @@ func (c *compaction) install(ctx context.Context) error {
 	for err == nil && len(c.moves) > 0 {
 		some := c.moves[:min(len(c.moves), c.s.opt.Pending)]
 		c.moves = c.moves[len(some):]
-		err = cmp.Or(ctx.Err(), c.update(func(b buckets) error { return c.shift(b, some) }))
+		if err = ctx.Err(); err == nil {
+			err = c.update(func(b buckets) error { return c.shift(b, some) })
+		}
 	}
 	return err
 }
@@ -396,16 +398,14 @@ func (c *compaction) update(do func(b buckets) error) error {
 	s.indexMu.Lock()
 	defer s.indexMu.Unlock()
 	c.dead = 0
-	err := s.db.Update(func(tx *bbolt.Tx) error {
-		b := bucketsOf(tx)
-		s.forget(tx)
+	err := s.updateIndex(func(b buckets, _ *bbolt.Tx) error {
 		if err := do(b); err != nil {
 			return err
 		}
 		return putNumber(b.meta, "dead", uint64(int64(getNumber(b.meta, "dead"))-c.dead))
 	})
 	if err != nil {
-		return fmt.Errorf("index: %w", err)
+		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -424,10 +424,10 @@ func (c *compaction) shift(b buckets, some []move) error {
 		if err != nil {
 			return err
 		}
-		if !ok || r.gone || r.loc != m.from || r.Seq != m.seq {
+		if !ok || r.gone || r.at != m.from || r.Seq != m.seq {
 			continue
 		}
-		r.loc = m.to
+		r.at = m.to
 		if err := b.obj.Put(m.oid[:], r.append(nil)); err != nil {
 			return err
 		}

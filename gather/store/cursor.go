@@ -1,20 +1,24 @@
 package store
 
 import (
-	"errors"
 	"fmt"
+	iofs "io/fs"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
-
-	iofs "io/fs"
 )
 
 // ErrCursor is the class of cursors that cannot be gone on from: they belong to
 // another epoch of the store, lie in its future, or are so old that deletions
 // since have been forgotten. The reader has to begin again at `0`, and drop what
-// it does not find there.
-var ErrCursor = errors.New("start again from 0")
+// it does not find there. As an errno it is ESTALE.
+var ErrCursor error = cursorError{}
+
+type cursorError struct{}
+
+func (cursorError) Error() string { return "start again from 0" }
+func (cursorError) Unwrap() error { return syscall.ESTALE }
 
 // A Cursor is a place in the order of changes. The zero Cursor is before
 // everything. The epoch is drawn when a store is made, and again when it may

@@ -55,16 +55,15 @@ const (
 
 var bucketNames = []string{"obj", "tomb", "log", "expiry", "url", "frame", "time", "meta"}
 
-// A row is the state of one object: where it is, or that it was deleted.
+// A row is the state of one object, or that it was deleted.
 type row struct {
 	Entry
-	loc
 	gone bool
 	op   soif.Op // of the last change
 }
 
 func (r *row) append(dst []byte) []byte {
-	for _, v := range []uint64{r.Seq, r.Seq - r.Body, uint64(r.seg), uint64(r.off), uint64(r.slot), uint64(r.Size)} {
+	for _, v := range []uint64{r.Seq, r.Seq - r.Body, uint64(r.at.seg), uint64(r.at.off), uint64(r.at.slot), uint64(r.Size)} {
 		dst = binary.AppendUvarint(dst, v)
 	}
 	dst = binary.AppendVarint(dst, r.Updated.Unix())
@@ -81,7 +80,7 @@ func parseRow(oid OID, b []byte) (row, error) {
 	r.OID = oid
 	r.Seq = p.uvarint()
 	r.Body = r.Seq - p.uvarint()
-	r.seg, r.off, r.slot = uint32(p.uvarint()), uint32(p.uvarint()), uint32(p.uvarint())
+	r.at.seg, r.at.off, r.at.slot = uint32(p.uvarint()), uint32(p.uvarint()), uint32(p.uvarint())
 	r.Size = int64(p.uvarint())
 	r.Updated = time.Unix(p.varint(), 0).UTC()
 	r.TTL = time.Duration(p.uvarint()) * time.Second
@@ -234,10 +233,11 @@ type totals struct {
 	vers    [256]uint64
 }
 
-func openIndex(dir string, opt Options) (*bbolt.DB, error) {
+func openIndex(dir string) (*bbolt.DB, error) {
 	db, err := bbolt.Open(filepath.Join(dir, indexName), 0o640, &bbolt.Options{
 		Timeout:      time.Second, // the store's own lock is held: nobody else has it
-		NoSync:       opt.NoSync,
+		NoSync:       true,        // see trust.go
+		NoGrowSync:   true,
 		FreelistType: bbolt.FreelistMapType,
 	})
 	if err != nil {
@@ -331,11 +331,7 @@ func (b buckets) state(oid OID) (r row, ok bool, err error) {
 
 // enter puts a table into the index.
 func (s *Store) enter(t *table) error {
-	return s.db.Update(func(tx *bbolt.Tx) error {
-		b, err := makeBuckets(tx)
-		if err != nil {
-			return err
-		}
+	return s.updateIndex(func(b buckets, tx *bbolt.Tx) error {
 		e := entering{b: b, dead: slices.Clone(t.dead)}
 		if err := e.rows(t, func() { s.forget(tx) }); err != nil {
 			return err
@@ -405,8 +401,9 @@ type nameEntry struct {
 	oid OID
 }
 
-// forgetEvery is how many look-ups are made between two calls of forget.
-const forgetEvery = 1024
+// forgetEvery is how many look-ups are made between two calls of forget. Each may
+// have the kernel map 64 KB.
+const forgetEvery = 512
 
 func (e *entering) rows(t *table, forget func()) error {
 	oids := make([]OID, 0, len(t.rows))
@@ -439,7 +436,7 @@ func (e *entering) row(r *row, old row, had bool) error {
 	}
 	hadObject := had && !old.gone
 	if hadObject {
-		e.dead = append(e.dead, corpse{old.loc, old.Size})
+		e.dead = append(e.dead, corpse{old.at, old.Size})
 		if !old.Expires().IsZero() {
 			e.expDel = append(e.expDel, expiryKey(&old))
 		}
@@ -589,7 +586,7 @@ func (s *Store) flushLocked() error {
 			return nil
 		}
 		if err := s.enter(t); err != nil {
-			return fmt.Errorf("index: %w", err)
+			return err
 		}
 		s.digests.changed(t)
 		s.mu.Lock()
@@ -605,6 +602,7 @@ func (s *Store) runIndex() {
 	defer close(s.indexDone)
 	idle := time.NewTimer(time.Hour)
 	for {
+		enough := false
 		select {
 		case <-s.closing:
 			idle.Stop()
@@ -612,18 +610,29 @@ func (s *Store) runIndex() {
 		case <-s.dirty:
 			idle.Reset(idleFlush)
 			s.mu.RLock()
-			enough := s.active.n >= s.opt.Pending
+			enough = s.active.n >= s.opt.Pending
 			s.mu.RUnlock()
 			if !enough {
 				continue
 			}
 		case <-idle.C:
 		}
-		if err := s.flush(); err != nil {
+		if err := s.rest(enough); err != nil {
 			s.lg.Warn("store index", "dir", s.dir, "err", err, slog.Int("pending", s.pending()))
 			idle.Reset(retryFlush)
 		}
 	}
+}
+
+// rest enters what is pending, and unless there is more to come sees it to the
+// disk.
+func (s *Store) rest(more bool) error {
+	s.indexMu.Lock()
+	defer s.indexMu.Unlock()
+	if err := s.flushLocked(); err != nil || more {
+		return err
+	}
+	return s.settle()
 }
 
 const (
@@ -655,7 +664,8 @@ func (s *Store) view(f func(v view) error) error {
 	v := view{s: s, tables: [2]*table{s.active, s.entering}}
 	s.mu.RUnlock()
 	return s.db.View(func(tx *bbolt.Tx) error {
-		if s.looks.Add(1)%forgetEvery == 0 {
+		if s.looks.Add(1) >= forgetEvery {
+			s.looks.Store(0)
 			s.forget(tx)
 		}
 		v.buckets = bucketsOf(tx)

@@ -29,14 +29,14 @@ type Options struct {
 	NoSync  bool          // do not sync: only for what can be made again
 	Frame   int           // bytes of SOIF in a full frame, 32 KiB
 	Segment int64         // bytes after which a segment is full, 128 MiB
-	Pending int           // changes held in memory before they are indexed, 4096
+	Pending int           // changes held in memory before they are indexed, 1024
 	Horizon time.Duration // how long deletions are remembered, 720h
 }
 
 func (o Options) withDefaults() Options {
 	o.Frame = cmp.Or(o.Frame, 32<<10)
 	o.Segment = min(cmp.Or(o.Segment, 128<<20), 1<<30)
-	o.Pending = cmp.Or(o.Pending, 4096)
+	o.Pending = cmp.Or(o.Pending, 1024)
 	o.Horizon = cmp.Or(o.Horizon, 720*time.Hour)
 	return o
 }
@@ -66,6 +66,7 @@ type Store struct {
 
 	compactMu sync.Mutex // held by Compact
 	indexMu   sync.Mutex // held by the one who writes the index
+	settled   bool       // the index is on disk; under indexMu
 
 	dirty     chan struct{} // tells runIndex of changes; holds one
 	closing   chan struct{}
@@ -83,6 +84,7 @@ type Store struct {
 	lastSegment uint32
 	broken      error
 	moved       chan struct{} // closed and made anew when there are changes
+	tell        func([]told)  // tells the doors, or nil
 }
 
 // Open opens the store in dir and makes it if it is not there. Only one process
@@ -219,14 +221,11 @@ func (r *recovery) index() error {
 	if err := os.Remove(filepath.Join(s.dir, indexName)); err != nil {
 		return err
 	}
-	if s.db, err = openIndex(s.dir, s.opt); err != nil {
+	if s.db, err = openIndex(s.dir); err != nil {
 		return err
 	}
-	err = s.db.Update(func(tx *bbolt.Tx) error {
-		_, err := makeBuckets(tx)
-		return err
-	})
-	if err != nil {
+	s.settled = true // so that the state is said to be unsettled
+	if err := s.updateIndex(func(buckets, *bbolt.Tx) error { return nil }); err != nil {
 		return err
 	}
 	s.totals, s.epoch = totals{}, 0
@@ -255,12 +254,15 @@ func rebuildable(err error) bool {
 // useIndex opens the index and compares it with the segments.
 func (r *recovery) useIndex() (err error) {
 	s := r.s
-	if s.db, err = openIndex(s.dir, s.opt); err != nil {
+	if s.db, err = openIndex(s.dir); err != nil {
 		return err
 	}
 	yes, err := begun(s.db)
-	if err == nil && !yes {
+	switch {
+	case err == nil && !yes:
 		err = errNewIndex
+	case err == nil && !s.believe():
+		err = fmt.Errorf("it was being written when the system went down: %w", ErrDamaged)
 	}
 	if err != nil {
 		return err
@@ -491,7 +493,7 @@ func (r *recovery) replayFrame(seg *segment, off int64, f *frame) error {
 		}
 		if it.hadOld && it.old.Seq >= m.seq {
 			if !it.row.gone {
-				s.active.dead = append(s.active.dead, corpse{it.row.loc, it.row.Size})
+				s.active.dead = append(s.active.dead, corpse{it.row.at, it.row.Size})
 				s.totals.dead += it.row.Size
 			}
 			continue
@@ -511,7 +513,7 @@ func (r *recovery) replayFrame(seg *segment, off int64, f *frame) error {
 
 // item makes of a change in a frame what prepare and resolve made of it first.
 func (r *recovery) item(m meta, body []byte, at loc) (*item, error) {
-	it := &item{op: m.op, row: &row{op: m.op, loc: at, gone: m.op == soif.Delete}}
+	it := &item{op: m.op, row: &row{op: m.op, gone: m.op == soif.Delete}}
 	if !it.row.gone {
 		o, _, err := soif.Parse(body, soif.Limits{})
 		if err != nil {
@@ -522,6 +524,7 @@ func (r *recovery) item(m meta, body []byte, at loc) (*item, error) {
 	} else {
 		it.row.URL = m.url
 	}
+	it.row.at = at
 	it.row.OID, it.row.Seq, it.row.Body = m.oid, m.seq, m.body
 	it.row.Updated = time.Unix(m.updated, 0).UTC()
 	it.row.TTL = time.Duration(m.ttl) * time.Second
@@ -536,7 +539,13 @@ func (r *recovery) item(m meta, body []byte, at loc) (*item, error) {
 func (s *Store) Close() error {
 	close(s.closing)
 	<-s.indexDone
-	return errors.Join(s.flush(), s.closeFiles())
+	s.indexMu.Lock()
+	defer s.indexMu.Unlock()
+	err := s.flushLocked()
+	if err == nil {
+		err = s.settle()
+	}
+	return errors.Join(err, s.closeFiles())
 }
 
 func (s *Store) closeFiles() (err error) {

@@ -11,6 +11,7 @@ import (
 	"iter"
 	"os"
 	"sync"
+	"syscall"
 )
 
 // Get returns the encoded object, in memory of the caller's, and its entry. One
@@ -23,6 +24,23 @@ func (s *Store) Get(oid OID) ([]byte, Entry, error) {
 	return bytes.Clone(b), r.Entry, nil
 }
 
+// Read returns the object as it was when the entry was made, also if it has
+// changed since, as long as Compact has not removed that state: then the error
+// wraps ESTALE.
+func (s *Store) Read(e Entry) ([]byte, error) {
+	b, err := s.body(e)
+	if err == errMoved {
+		var r row
+		if r, b, err = s.read(e.OID); err == nil && r.Hash != e.Hash {
+			err = syscall.ESTALE
+		}
+	}
+	if err != nil {
+		return nil, fmt.Errorf("object %s: %w", e.OID, err)
+	}
+	return bytes.Clone(b), nil
+}
+
 // read returns an object, which aliases what the cache holds, and its row.
 func (s *Store) read(oid OID) (row, []byte, error) {
 	for {
@@ -33,7 +51,7 @@ func (s *Store) read(oid OID) (row, []byte, error) {
 		if !ok || r.gone {
 			return row{}, nil, iofs.ErrNotExist
 		}
-		b, err := s.body(r)
+		b, err := s.body(r.Entry)
 		if err != errMoved {
 			return r, b, err
 		}
@@ -123,6 +141,7 @@ func scanStart(prefix, after string) ([]byte, error) {
 
 func (s *Store) someEntries(prefix string, at []byte) (some []Entry, err error) {
 	var digits [32]byte
+	s.looks.Add(chunk / 16)
 	err = s.view(func(v view) error {
 		c := v.obj.Cursor()
 		for k, value := c.Seek(at); len(k) == len(OID{}) && len(some) < chunk; k, value = c.Next() {
@@ -192,16 +211,17 @@ func (s *Store) Stats() (Stats, error) {
 // errMoved says that a segment is gone because Compact has moved its objects.
 var errMoved = errors.New("object has moved")
 
-// body returns the object of a row. It aliases what the cache holds.
-func (s *Store) body(r row) ([]byte, error) {
-	f, err := s.frame(r.loc)
+// body returns the object of an entry. It aliases what the cache holds.
+func (s *Store) body(e Entry) ([]byte, error) {
+	f, err := s.frame(e.at)
 	if err != nil {
 		return nil, err
 	}
-	if int(r.slot) >= len(f.metas) || f.metas[r.slot].oid != r.OID || f.metas[r.slot].seq != r.Seq {
-		return nil, fmt.Errorf("segment %08x: offset %d: another object is there: %w", r.seg, r.off, ErrDamaged)
+	slot := int(e.at.slot)
+	if slot >= len(f.metas) || f.metas[slot].oid != e.OID || f.metas[slot].seq != e.Seq {
+		return nil, fmt.Errorf("segment %08x: offset %d: another object is there: %w", e.at.seg, e.at.off, ErrDamaged)
 	}
-	return f.object(int(r.slot)), nil
+	return f.object(slot), nil
 }
 
 // frame returns the unpacked frame at a place.

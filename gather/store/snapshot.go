@@ -26,10 +26,13 @@ type Snapshot struct {
 	frames []frameInfo
 	starts []int64 // where each frame's objects start in the stream, and the end
 	cursor Cursor
+
+	packedAt []int64 // where each frame starts in the compressed stream, and the end
+	dirty    bool    // some have dead objects, which makes packedAt wrong
 }
 
 // Snapshot returns the collection as it is now. It costs a pass over the frames,
-// not the objects: some 40 bytes of memory for each 32 KiB.
+// not the objects: some 90 bytes of memory for each 32 KiB.
 func (s *Store) Snapshot() (*Snapshot, error) {
 	// No segment is removed while the lock is held: Compact does it under it.
 	s.indexMu.Lock()
@@ -37,7 +40,7 @@ func (s *Store) Snapshot() (*Snapshot, error) {
 	if err := s.flushLocked(); err != nil {
 		return nil, err
 	}
-	sn := &Snapshot{s: s, segs: make(map[uint32]*segment), starts: []int64{0}}
+	sn := &Snapshot{s: s, segs: make(map[uint32]*segment), starts: []int64{0}, packedAt: []int64{0}}
 	err := s.db.View(func(tx *bbolt.Tx) error {
 		b := bucketsOf(tx)
 		if b.frame == nil {
@@ -55,7 +58,7 @@ func (s *Store) Snapshot() (*Snapshot, error) {
 }
 
 func (sn *Snapshot) load(b buckets) error {
-	size := int64(0)
+	size, packed := int64(0), int64(0)
 	c := b.frame.Cursor()
 	for k, v := c.First(); k != nil; k, v = c.Next() {
 		f, err := parseFrameInfo(k, v)
@@ -75,6 +78,9 @@ func (sn *Snapshot) load(b buckets) error {
 		size += f.live
 		sn.frames = append(sn.frames, f)
 		sn.starts = append(sn.starts, size)
+		packed += int64(f.length - frameHeader - f.meta)
+		sn.packedAt = append(sn.packedAt, packed)
+		sn.dirty = sn.dirty || f.dead != nil
 	}
 	return nil
 }
@@ -192,15 +198,27 @@ func (sn *Snapshot) packed(info *frameInfo) ([]byte, error) {
 // Ready returns the length of the compressed stream if all of it is on disk as it
 // will be written, -1 if some has to be packed first.
 func (sn *Snapshot) Ready() int64 {
-	size := int64(0)
-	for i := range sn.frames {
-		f := &sn.frames[i]
-		if f.dead != nil {
-			return -1
-		}
-		size += int64(f.length - frameHeader - f.meta)
+	if sn.dirty {
+		return -1
 	}
-	return size
+	return sn.packedAt[len(sn.frames)]
+}
+
+// ReadZstdAt reads the stream that WriteZstd writes, as io.ReaderAt says, as long
+// as it is Ready.
+func (sn *Snapshot) ReadZstdAt(p []byte, off int64) (n int, err error) {
+	i := sort.Search(len(sn.frames), func(i int) bool { return sn.packedAt[i+1] > off })
+	for ; n < len(p) && i < len(sn.frames); i++ {
+		b, err := sn.packed(&sn.frames[i])
+		if err != nil {
+			return n, err
+		}
+		n += copy(p[n:], b[off+int64(n)-sn.packedAt[i]:])
+	}
+	if n < len(p) {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // WriteSOIF writes the collection as it is at the call as one stream of SOIF.

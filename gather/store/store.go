@@ -29,6 +29,8 @@ type Entry struct {
 	Updated time.Time
 	TTL     time.Duration // 0 lives for ever
 	Hash    [16]byte      // first bytes of the SHA-256 of the encoded object
+
+	at loc // where it was when the entry was made
 }
 
 // Expires returns when the object's time to live ends; the zero Time is never.

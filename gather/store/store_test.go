@@ -94,7 +94,7 @@ func TestRoundTrip(t *testing.T) {
 	check := func(when string) {
 		t.Helper()
 		b, e, err := s.Get(c.OID)
-		want.Hash = e.Hash
+		want.Hash, want.at = e.Hash, e.at
 		if err != nil || !bytes.Equal(b, c.Body) || e != want {
 			t.Fatalf("%s: got %q %+v %v, want %q %+v", when, b, e, err, c.Body, want)
 		}

@@ -5,3 +5,5 @@ package store
 import "go.etcd.io/bbolt"
 
 func (s *Store) forget(*bbolt.Tx) {}
+
+func system(string) string { return "" }
