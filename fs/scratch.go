@@ -105,12 +105,13 @@ func (e *editable) List(ctx context.Context, after string) iter.Seq2[Entry, erro
 		}
 		e.mu.Unlock()
 	}
+	e.mu.Lock()
 	for name, c := range e.configs {
-		if c.hasRejected() {
-			all = append(all, Entry{name + ".rejected", rejectedFile{c}})
+		name += ".rejected"
+		if c.hasRejected() && e.files[name] == nil {
+			all = append(all, Entry{name, rejectedFile{c}})
 		}
 	}
-	e.mu.Lock()
 	for name, f := range e.files {
 		all = append(all, Entry{name, f})
 	}
