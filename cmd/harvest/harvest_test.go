@@ -1,0 +1,92 @@
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"harvest/fs/fuse"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"harvest": main})
+}
+
+// TestScripts runs the command as a user types it.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir: "testdata/script",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("HARVEST_DIR", filepath.Join(e.WorkDir, "state"))
+			e.Setenv("HOME", e.WorkDir)
+			return nil
+		},
+		Condition: func(cond string) (bool, error) {
+			if cond == "fuse" {
+				err := fuse.Available()
+				if err != nil {
+					t.Logf("scripts skip their mounts: %v", err)
+				}
+				return err == nil, nil
+			}
+			_, err := exec.LookPath(cond)
+			return err == nil, nil
+		},
+	})
+}
+
+func TestHelp(t *testing.T) {
+	for _, c := range commands() {
+		var out, complaints strings.Builder
+		code := run(context.Background(), []string{c.name, "--help"}, std{strings.NewReader(""), &out, &complaints})
+		if code != 0 || !strings.Contains(out.String(), "usage:") || complaints.Len() > 0 {
+			t.Errorf("%s --help: got code %d, output %q and complaints %q, want 0 and a usage", c.name, code, out.String(), complaints.String())
+		}
+	}
+}
+
+// TestCompletion has bash read what is meant for it.
+func TestCompletion(t *testing.T) {
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("no bash")
+	}
+	var out strings.Builder
+	if code := run(context.Background(), []string{"completion", "bash"}, std{nil, &out, io.Discard}); code != 0 {
+		t.Fatalf("completion bash: got exit code %d", code)
+	}
+	file := filepath.Join(t.TempDir(), "completion")
+	if err := os.WriteFile(file, []byte(out.String()), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct{ words, want string }{
+		{"harvest unm", "unmount"},
+		{"harvest try --on", "--once"},
+		{"harvest completion z", "zsh"},
+	} {
+		script := `source "$1"; COMP_WORDS=($2); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _harvest; echo "${COMPREPLY[@]}"`
+		got, err := exec.Command(bash, "-c", script, "bash", file, tc.words).CombinedOutput()
+		if err != nil || strings.TrimSpace(string(got)) != tc.want {
+			t.Errorf("completing %q: got %q, %v, want %q", tc.words, got, err, tc.want)
+		}
+	}
+}
+
+func TestCutAddr(t *testing.T) {
+	for _, tc := range []struct{ in, addr, path string }{
+		{"tcp!host!5640/gather/web", "tcp!host!5640", "/gather/web"},
+		{"tls!host/broker/x", "tls!host", "/broker/x"},
+		{"tcp!host!5640", "tcp!host!5640", ""},
+		{"unix!/no/such/socket", "unix!/no/such/socket", ""},
+	} {
+		if addr, path := cutAddr(tc.in); addr != tc.addr || path != tc.path {
+			t.Errorf("cutAddr(%q): got %q, %q, want %q, %q", tc.in, addr, path, tc.addr, tc.path)
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"harvest/broker"
+	"harvest/fs"
+	"harvest/fs/fuse"
+	"harvest/fs/ndb"
+	"harvest/fs/ninep"
+	"harvest/gather"
+)
+
+// process is everything that runs for one state directory.
+type process struct {
+	dir     string
+	lg      *slog.Logger
+	bus     *fs.Bus
+	tree    *tree
+	root    fs.Dir
+	gather  *gather.Gatherers
+	broker  *broker.Brokers
+	lock    *os.File
+	stopped context.Context // ends when the tree's ctl is told stop
+}
+
+// reach says how the tree is to be reached.
+type reach struct {
+	listen   []string
+	insecure bool
+	mount    string
+}
+
+// open takes the state directory, made if it is absent, and opens the
+// services in it. Only one process can have it.
+func open(dir string, complaints io.Writer) (*process, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	p := &process{dir: dir, bus: new(fs.Bus), lock: lock}
+	stopped, stop := context.WithCancel(context.Background())
+	p.stopped = stopped
+	p.tree = &tree{level: new(slog.LevelVar), log: fs.NewLog(maxLog), events: fs.NewLog(maxEvents), stop: stop}
+	p.lg = slog.New(slog.NewTextHandler(io.MultiWriter(complaints, p.tree.log), &slog.HandlerOptions{Level: p.tree.level}))
+	if p.gather, err = gather.OpenAll(filepath.Join(dir, "gather"), p.lg, gather.Options{Version: version, Bus: p.bus}); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	if p.broker, err = broker.OpenAll(filepath.Join(dir, "broker"), p.lg, broker.Options{Open: p.openPath, Bus: p.bus}); err != nil {
+		return nil, errors.Join(err, p.gather.Close(), lock.Close())
+	}
+	p.tree.kinds = map[string]fs.Dir{"gather": p.gather.Files(), "broker": p.broker.Files()}
+	p.tree.count(processStats(time.Now()))
+	p.root = p.tree.files()
+	return p, nil
+}
+
+// lockDir makes the state directory this process's own.
+func lockDir(dir string) (*os.File, error) {
+	name := filepath.Join(dir, "lock")
+	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o644)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		pid, _ := io.ReadAll(f)
+		f.Close()
+		return nil, fmt.Errorf("%s: process %s serves it already: %w", dir, strings.TrimSpace(string(pid)), err)
+	}
+	if err := f.Truncate(0); err == nil {
+		fmt.Fprintln(f, os.Getpid())
+	}
+	return f, nil
+}
+
+// Close closes the services and gives the state directory back.
+func (p *process) Close() error {
+	return errors.Join(p.broker.Close(), p.gather.Close(), p.lock.Close())
+}
+
+// run serves until ctx ends or the tree's ctl is told to stop. Ready is
+// called once everything can be reached, with the addresses.
+func (p *process) run(ctx context.Context, d reach, ready func(addrs []string, mounted bool)) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(p.stopped, cancel)()
+	g, ctx := errgroup.WithContext(ctx)
+	opt := ninep.ListenOptions{Users: filepath.Join(p.dir, "users"), Insecure: d.insecure}
+	if slices.ContainsFunc(d.listen, func(a string) bool { return strings.HasPrefix(a, "tls!") }) {
+		cert, err := ninep.Certificate(p.dir)
+		if err != nil {
+			return err
+		}
+		opt.Certificate = cert
+		p.tree.event(ndb.Of("event", "identity"), ndb.Of("fingerprint", ninep.Fingerprint(cert.Leaf.Raw)))
+	}
+	srv := ninep.NewServer(p.lg, ninep.Limits{})
+	p.tree.count(srv.Stats)
+	var addrs []string
+	for _, addr := range d.listen {
+		l, err := ninep.Listen(ctx, addr, opt)
+		if err != nil {
+			cancel()
+			return errors.Join(named(addr, err), g.Wait())
+		}
+		addrs = append(addrs, l.String())
+		p.tree.event(ndb.Of("event", "listen"), ndb.Of("addr", l.String()))
+		g.Go(func() error { return srv.Serve(ctx, l, p.root) })
+	}
+	if d.mount != "" {
+		m, err := fuse.Mount(ctx, d.mount, p.root, fuse.Options{Bus: p.bus, Log: p.lg, AllowOther: os.Geteuid() == 0, Disk: p.dir})
+		if err != nil {
+			cancel()
+			return errors.Join(err, g.Wait())
+		}
+		p.tree.count(func() string { return fuseStats(m.Stats()) })
+		p.tree.event(ndb.Of("event", "mount"), ndb.Of("point", m.Point()))
+		g.Go(m.Wait)
+	}
+	g.Go(func() error { return p.gather.Run(ctx) })
+	g.Go(func() error { return p.broker.Run(ctx) })
+	ready(addrs, d.mount != "")
+	err := g.Wait()
+	if errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// openPath opens what a Broker's source names: a service of this tree, an
+// absolute path of this machine, or an address with a path of the tree there.
+func (p *process) openPath(ctx context.Context, path string) (iofs.FS, io.Closer, error) {
+	switch {
+	case strings.HasPrefix(path, "/"):
+		root, err := os.OpenRoot(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		return root.FS(), root, nil
+	case strings.Contains(path, "!"):
+		addr, rest := cutAddr(path)
+		c, err := ninep.Dial(ctx, addr, ninep.DialOptions{})
+		if err != nil {
+			return nil, nil, err
+		}
+		d, err := walkDir(ctx, c.Root(), rest)
+		if err != nil {
+			c.Close()
+			return nil, nil, err
+		}
+		return fs.IO(ctx, d), c, nil
+	}
+	d, err := walkDir(ctx, p.root, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return fs.IO(ctx, d), nopCloser{}, nil
+}
+
+// cutAddr parts the address of a server from a path of its tree: unix!SOCKET/a/b
+// or tcp!HOST!PORT/a/b. The path of a socket ends where a socket is.
+func cutAddr(s string) (addr, path string) {
+	if strings.HasPrefix(s, "unix!") {
+		for i := range s {
+			if st, err := os.Stat(s[len("unix!"):max(i, len("unix!"))]); s[i] == '/' && err == nil && st.Mode().Type() == os.ModeSocket {
+				return s[:i], s[i:]
+			}
+		}
+		return s, ""
+	}
+	if i := strings.IndexByte(s, '/'); i >= 0 {
+		return s[:i], s[i:]
+	}
+	return s, ""
+}
+
+type nopCloser struct{}
+
+func (nopCloser) Close() error { return nil }
+
+// processStats counts the process itself.
+func processStats(start time.Time) func() string {
+	return func() string {
+		var m runtime.MemStats
+		runtime.ReadMemStats(&m)
+		return fmt.Sprintf("harvest_uptime_seconds %.0f\nharvest_goroutines %d\nharvest_heap_bytes %d\nharvest_memory_bytes %d\nharvest_gc_total %d\n",
+			time.Since(start).Seconds(), runtime.NumGoroutine(), m.HeapAlloc, m.Sys-m.HeapReleased, m.NumGC)
+	}
+}
+
+// fuseStats writes what a mount counts as Prometheus text.
+func fuseStats(s fuse.Stats) string {
+	var b strings.Builder
+	for _, f := range strings.Fields(s.String()) {
+		name, n, _ := strings.Cut(f, "=")
+		fmt.Fprintf(&b, "harvest_fuse_requests_total{type=%q} %s\n", name, n)
+	}
+	return b.String()
+}

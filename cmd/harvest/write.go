@@ -1,0 +1,106 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"harvest/fs"
+)
+
+func writeCommand() command {
+	var t target
+	var add bool
+	return command{"write", "[-a ADDR] [--append] PATH [TEXT…]", "write a line, or standard input, to a file of the tree", func(fl *pflag.FlagSet) func(context.Context, []string, std) error {
+		t.flags(fl)
+		fl.BoolVar(&add, "append", false, "add to the file instead of replacing what it holds")
+		fl.SetInterspersed(false)
+		return func(ctx context.Context, args []string, std std) error {
+			if len(args) == 0 {
+				return usagef("no path")
+			}
+			var text io.Reader = std.in
+			if len(args) > 1 {
+				text = strings.NewReader(strings.Join(args[1:], " ") + "\n")
+			}
+			return t.with(ctx, std, args[:1], func(root fs.Dir, path string) error {
+				return writeFile(ctx, root, path, text, add)
+			})
+		}
+	}}
+}
+
+// writeFile puts text into a file, made if it is not there. Standard input is
+// sent as it comes, but never cut inside a line that fits a message.
+func writeFile(ctx context.Context, root fs.Dir, path string, text io.Reader, add bool) error {
+	h, err := openWrite(ctx, root, path, add)
+	if err != nil {
+		return err
+	}
+	err = copyLines(ctx, h, text)
+	if ferr := h.Flush(ctx); err == nil {
+		err = ferr
+	}
+	if cerr := h.Close(); err == nil {
+		err = cerr
+	}
+	return err
+}
+
+func openWrite(ctx context.Context, root fs.Dir, path string, add bool) (fs.Handle, error) {
+	m := fs.Write | fs.Trunc
+	if add {
+		m = fs.Write | fs.Append
+	}
+	f, err := walkFile(ctx, root, path)
+	if err == nil {
+		return fs.OpenNode(ctx, f, m)
+	}
+	if !errors.Is(err, iofs.ErrNotExist) {
+		return nil, err
+	}
+	dir, name := splitPath(path)
+	d, derr := walkDir(ctx, root, dir)
+	if derr != nil {
+		return nil, err
+	}
+	c, ok := d.(fs.Creator)
+	if !ok {
+		return nil, err
+	}
+	_, h, err := c.Create(ctx, name, 0o644, m)
+	return h, err
+}
+
+// maxLine is the longest line that is kept whole in one write.
+const maxLine = 32 << 10
+
+func copyLines(ctx context.Context, h fs.Handle, r io.Reader) error {
+	buf := make([]byte, 0, maxLine)
+	for off := int64(0); ; {
+		n, rerr := r.Read(buf[len(buf):cap(buf)])
+		buf = buf[:len(buf)+n]
+		end := strings.LastIndexByte(string(buf), '\n') + 1
+		if rerr != nil || end == 0 && len(buf) == cap(buf) {
+			end = len(buf)
+		}
+		if end > 0 {
+			if _, err := h.WriteAt(ctx, buf[:end], off); err != nil {
+				return err
+			}
+			off += int64(end)
+			buf = append(buf[:0], buf[end:]...)
+		}
+		if errors.Is(rerr, io.EOF) {
+			return nil
+		}
+		if rerr != nil {
+			return fmt.Errorf("standard input: %w", rerr)
+		}
+	}
+}
