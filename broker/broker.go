@@ -14,9 +14,20 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	iofs "io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+
+	"harvest/fs/ndb"
+	"harvest/gather/soif"
+	"harvest/gather/store"
+	"harvest/index"
 )
 
 // An Opener opens the tree of a source by its path: gather/web here,
@@ -24,21 +35,572 @@ import (
 // ctx does.
 type Opener func(ctx context.Context, path string) (iofs.FS, io.Closer, error)
 
-// A Broker is one collection with its index.
-type Broker struct{}
+// A Broker is one collection with its index. Its methods may be called
+// concurrently.
+type Broker struct {
+	dir, name string
+	lg        *slog.Logger
+	open      Opener
+	store     *store.Store
+	registry  *registry
+	queries   *queries
+	shown     *shown // its side of the tree, in files.go
+
+	following sync.Mutex // held while the index follows the store
+	putting   sync.Mutex // held while store and registry change together, and registry is checked against store
+
+	wake    chan struct{} // something is due, or may be
+	closing sync.Once
+
+	mu       sync.Mutex // guards what follows, and nothing that waits
+	index    index.Engine
+	text     string // of the config
+	config   *config
+	sources  map[string]*source
+	gcAt     time.Time
+	gcAsked  bool
+	gcRuns   bool
+	reindex  bool          // asked for
+	again    chan struct{} // closed and made anew when it is
+	trouble  error         // of the last follow
+	followed chan struct{} // closed and made anew when the index has followed
+	stopped  bool
+	started  time.Time
+	total    counts
+	lastDone time.Time
+}
+
+// A source is what the Broker knows of one entry of its config. Guarded by mu.
+type source struct {
+	sourceConfig
+	at     place
+	next   time.Time
+	asked  bool
+	cancel context.CancelFunc // of the collection that runs, if one does
+	fails  int                // in a row
+	err    error
+	total  counts
+}
 
 // Open opens the Broker in dir, which it makes if it is absent.
-func Open(dir, name string, lg *slog.Logger, opt Options) (*Broker, error) {
-	return nil, errors.ErrUnsupported
+func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	b := &Broker{dir: dir, name: name, open: opt.Open, wake: make(chan struct{}, 1), sources: make(map[string]*source), again: make(chan struct{}), followed: make(chan struct{}), started: time.Now()}
+	b.shown = newShown(b, opt.Bus)
+	b.lg = b.shown.logger(lg).With("broker", name)
+	b.queries = newQueries(b)
+	defer func() {
+		if err != nil {
+			b.Close()
+		}
+	}()
+	if b.store, err = store.Open(filepath.Join(dir, "store"), b.lg, store.Options{}); err != nil {
+		return nil, fmt.Errorf("broker %s: %w", name, err)
+	}
+	if b.registry, err = openRegistry(filepath.Join(dir, "registry.db")); err != nil {
+		return nil, fmt.Errorf("broker %s: %w", name, err)
+	}
+	if err = b.registry.settle(b.has); err != nil {
+		return nil, fmt.Errorf("broker %s: %w", name, err)
+	}
+	if b.index, err = openIndex(dir); errors.Is(err, index.ErrCorrupt) {
+		b.lg.Warn("index is made anew", "err", err)
+		err = b.emptyIndex()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("broker %s: %w", name, err)
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "config"))
+	if err != nil && !errors.Is(err, iofs.ErrNotExist) {
+		return nil, err
+	}
+	if err = b.use(string(text)); err != nil {
+		return nil, fmt.Errorf("broker %s: config: %w", name, err)
+	}
+	b.shown.build()
+	return b, nil
+}
+
+// Close closes the Broker; Run has returned. Once more does nothing.
+func (b *Broker) Close() (err error) {
+	b.closing.Do(func() { err = b.close() })
+	return err
+}
+
+func (b *Broker) close() (err error) {
+	if b.index != nil {
+		err = b.index.Close()
+	}
+	if b.registry != nil {
+		err = errors.Join(err, b.registry.Close())
+	}
+	if b.store != nil {
+		err = errors.Join(err, b.store.Close())
+	}
+	return err
+}
+
+// use puts a config in force: new sources are due at once, others when they
+// were, those that are no more stop.
+func (b *Broker) use(text string) error {
+	c, err := parseConfig(text)
+	if err != nil {
+		return err
+	}
+	at := make(map[string]place)
+	for _, s := range c.sources {
+		if at[s.path], err = b.registry.place(s.path); err != nil {
+			return err
+		}
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	old := b.sources
+	b.text, b.config, b.sources = text, c, make(map[string]*source)
+	for _, conf := range c.sources {
+		s := old[conf.path]
+		if s == nil {
+			s = &source{at: at[conf.path]}
+			if !s.at.last.IsZero() {
+				s.next = s.at.last.Add(conf.every)
+			}
+		} else if conf.every != s.every {
+			s.next = s.at.last.Add(conf.every)
+		}
+		s.sourceConfig = conf
+		b.sources[conf.path] = s
+		delete(old, conf.path)
+	}
+	for _, s := range old {
+		if s.cancel != nil {
+			s.cancel()
+		}
+	}
+	b.gcAt = time.Now().Add(c.gc)
+	b.poke()
+	return nil
+}
+
+// setConfig checks a config, keeps it and puts it in force.
+func (b *Broker) setConfig(_ context.Context, text string) error {
+	if _, err := parseConfig(text); err != nil {
+		return err
+	}
+	if err := writeFile(filepath.Join(b.dir, "config"), []byte(text)); err != nil {
+		return err
+	}
+	if err := b.use(text); err != nil {
+		return err
+	}
+	b.queries.forget()
+	b.event("config")
+	return nil
+}
+
+func writeFile(path string, text []byte) error {
+	f, err := os.Create(path + ".new")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err != nil {
+		os.Remove(path + ".new")
+		return err
+	}
+	if err := os.Rename(path+".new", path); err != nil {
+		return err
+	}
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// poke has the scheduler look again.
+func (b *Broker) poke() {
+	select {
+	case b.wake <- struct{}{}:
+	default: // told already
+	}
 }
 
 // Run collects, indexes and drops what has expired, as the config says, until
 // ctx ends.
-func (b *Broker) Run(ctx context.Context) error { return errors.ErrUnsupported }
+func (b *Broker) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	wg.Go(func() { b.keepIndexed(ctx) })
+	b.schedule(ctx, &wg)
+	wg.Wait()
+	return ctx.Err()
+}
+
+// retry is how long to wait after a failure: longer each time, up to a bound.
+func retry(fails int, bound time.Duration) time.Duration {
+	const first = 5 * time.Second
+	return min(first<<min(fails-1, 20), bound)
+}
+
+// keepIndexed follows the store.
+func (b *Broker) keepIndexed(ctx context.Context) {
+	for fails := 0; ctx.Err() == nil; {
+		seq := b.store.Cursor().Seq
+		err := b.catchUp(ctx)
+		if err != nil && ctx.Err() == nil {
+			fails++
+			b.lg.Error("index", "err", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(retry(fails, 5*time.Minute)):
+			}
+			continue
+		}
+		fails = 0
+		b.await(ctx, seq)
+	}
+}
+
+// await returns when the store has changed, or the index is to be made anew.
+func (b *Broker) await(ctx context.Context, seq uint64) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	b.mu.Lock()
+	again, now := b.again, b.reindex
+	b.mu.Unlock()
+	if now {
+		return
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	wg.Go(func() {
+		select {
+		case <-again:
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	b.store.Wait(ctx, seq)
+	cancel()
+}
+
+// catchUp is follow, which it begins anew if that was asked for, with its
+// outcome noted.
+func (b *Broker) catchUp(ctx context.Context) error {
+	b.mu.Lock()
+	anew := b.reindex
+	b.mu.Unlock()
+	var err error
+	if anew {
+		err = b.renew()
+	}
+	if err == nil {
+		err = b.follow(ctx)
+	}
+	if ctx.Err() != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.trouble = err
+	b.mu.Unlock()
+	b.shown.complain("index", "", err)
+	return err
+}
+
+// renew drops the index.
+func (b *Broker) renew() error {
+	b.following.Lock()
+	defer b.following.Unlock()
+	if err := b.emptyIndex(); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.reindex = false
+	b.mu.Unlock()
+	return nil
+}
+
+// collectors bounds how many sources are read at a time.
+const collectors = 4
+
+// schedule starts what is due, in goroutines of wg.
+func (b *Broker) schedule(ctx context.Context, wg *sync.WaitGroup) {
+	slots := make(chan struct{}, collectors)
+	for {
+		due, gc, wait := b.due(time.Now())
+		for _, path := range due {
+			wg.Go(func() {
+				select {
+				case slots <- struct{}{}:
+					defer func() { <-slots }()
+					b.collect(ctx, path)
+				case <-ctx.Done():
+				}
+			})
+		}
+		if gc {
+			wg.Go(func() { b.runGC(ctx) })
+		}
+		t := time.NewTimer(wait)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return
+		case <-b.wake:
+			t.Stop()
+		case <-t.C:
+		}
+	}
+}
+
+// due gives the sources to collect from now, which count as asked for from
+// then on until they are read, whether to collect garbage, and how long there
+// is nothing more to do.
+func (b *Broker) due(now time.Time) (paths []string, gc bool, wait time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	wait = time.Hour
+	at := func(t time.Time) { wait = min(wait, max(t.Sub(now), 0)) }
+	for path, s := range b.sources {
+		if s.cancel != nil || b.stopped && !s.asked {
+			continue
+		}
+		if s.asked || !s.next.After(now) {
+			paths = append(paths, path)
+			s.asked = true
+			s.next = now.Add(s.every)
+			s.cancel = func() {} // until collect has a better one
+		}
+		at(s.next)
+	}
+	if !b.gcRuns && (b.gcAsked || !b.stopped && !b.gcAt.After(now)) {
+		b.gcRuns, b.gcAsked, gc = true, false, true
+		b.gcAt = now.Add(b.config.gc)
+	}
+	if !b.stopped {
+		at(b.gcAt)
+	}
+	return paths, gc, wait
+}
+
+func (b *Broker) runGC(ctx context.Context) {
+	err := b.gc(ctx)
+	b.mu.Lock()
+	b.gcRuns = false
+	b.mu.Unlock()
+	if err != nil && ctx.Err() == nil {
+		b.lg.Error("gc", "err", err)
+	}
+	b.shown.complain("gc", "", err)
+	b.poke()
+}
+
+// expire deletes what has outlived its time to live.
+func (b *Broker) expire(ctx context.Context) (int, error) {
+	return b.store.Expire(ctx, time.Now())
+}
 
 // Collect reads what is new at a source of the config, and returns when it can
-// be found.
-func (b *Broker) Collect(ctx context.Context, source string) error { return errors.ErrUnsupported }
+// be found. A source that is being read already is an error that wraps EBUSY.
+func (b *Broker) Collect(ctx context.Context, path string) error {
+	b.mu.Lock()
+	s := b.sources[path]
+	if s == nil {
+		b.mu.Unlock()
+		return noSource(path)
+	}
+	if s.cancel != nil {
+		b.mu.Unlock()
+		return sourceError(path, syscall.EBUSY)
+	}
+	s.cancel = func() {}
+	b.mu.Unlock()
+	if err := b.collect(ctx, path); err != nil {
+		return sourceError(path, err)
+	}
+	return b.catchUp(ctx)
+}
 
-// Close closes the Broker; Run has returned.
-func (b *Broker) Close() error { return errors.ErrUnsupported }
+func noSource(path string) error { return sourceError(path, iofs.ErrNotExist) }
+
+// collect reads one source, whose cancel is set already.
+func (b *Broker) collect(ctx context.Context, path string) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	b.mu.Lock()
+	s := b.sources[path]
+	if s == nil { // the config has changed meanwhile
+		b.mu.Unlock()
+		return noSource(path)
+	}
+	s.cancel, s.asked = cancel, false
+	c := collection{b: b, path: path, at: s.at, ttl: b.config.ttl}
+	b.mu.Unlock()
+
+	begin := time.Now()
+	err := c.read(ctx)
+
+	b.mu.Lock()
+	s.cancel, s.err = nil, err
+	s.total.add(c.counts)
+	b.total.add(c.counts)
+	now := time.Now()
+	if err == nil {
+		s.at, s.fails, b.lastDone = c.at, 0, now
+		s.next = now.Add(s.every)
+	} else if ctx.Err() == nil {
+		s.fails++
+		s.next = now.Add(retry(s.fails, s.every))
+	}
+	b.mu.Unlock()
+	b.poke()
+
+	took := now.Sub(begin).Round(time.Millisecond)
+	switch {
+	case err == nil:
+		b.event("collected", append(append([]ndb.Pair{ndb.Of("source", path)}, c.counts.pairs()...), ndb.Of("took", took))...)
+		if c.counts.bad == 0 {
+			b.shown.complain("source "+path, "", nil)
+		}
+	case ctx.Err() == nil:
+		b.lg.Warn("collect", "source", path, "err", err)
+		b.event("failed", ndb.Of("source", path), ndb.Of("err", err))
+		b.shown.complain("source "+path, "", err)
+	}
+	return err
+}
+
+// bad tells of an object that a source has wrong.
+func (b *Broker) bad(path string, line int64, err error) {
+	b.lg.Warn("bad object", "source", path, "line", line, "err", err)
+	b.event("bad", ndb.Of("source", path), ndb.Of("line", line), ndb.Of("err", err))
+	b.shown.complain("source "+path, "", err)
+}
+
+func (b *Broker) event(what string, pairs ...ndb.Pair) {
+	b.shown.tell(ndb.Format(append([]ndb.Pair{ndb.Of("time", time.Now()), ndb.Of("event", what)}, pairs...)...))
+}
+
+// ask has sources collected soon: all, or one.
+func (b *Broker) ask(path string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if path != "" && b.sources[path] == nil {
+		return noSource(path)
+	}
+	if len(b.sources) == 0 {
+		return fmt.Errorf("no source in config: %w", iofs.ErrInvalid)
+	}
+	for p, s := range b.sources {
+		if path == "" || p == path {
+			s.asked = true
+		}
+	}
+	b.poke()
+	return nil
+}
+
+// restart has a source read from the start.
+func (b *Broker) restart(path string) error {
+	b.mu.Lock()
+	s := b.sources[path]
+	if s == nil {
+		b.mu.Unlock()
+		return noSource(path)
+	}
+	if s.cancel != nil {
+		b.mu.Unlock()
+		return sourceError(path, syscall.EBUSY)
+	}
+	s.at.cursor = "0"
+	s.asked = true
+	at := s.at
+	b.mu.Unlock()
+	b.poke()
+	return b.registry.advance(path, at)
+}
+
+func (b *Broker) askGC() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.gcAsked = true
+	b.poke()
+	return nil
+}
+
+// askReindex has the index made anew from the store.
+func (b *Broker) askReindex() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reindex = true
+	close(b.again)
+	b.again = make(chan struct{})
+	return nil
+}
+
+// stop ends what runs and begins nothing by itself until start; what is asked
+// for is still done.
+func (b *Broker) stop(yes bool) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.stopped = yes
+	for _, s := range b.sources {
+		if yes && s.cancel != nil {
+			s.cancel()
+		}
+	}
+	b.poke()
+	return nil
+}
+
+// removable tells that nothing is lost, or that its loss is meant.
+func (b *Broker) removable() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.stopped || len(b.sources) == 0 && b.store.Count() == 0
+}
+
+func (b *Broker) configText() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text
+}
+
+// delete deletes objects; all or none.
+func (b *Broker) delete(ctx context.Context, names []string) error {
+	var oids []store.OID
+	for _, name := range names {
+		oid, err := store.ParseOID(name)
+		if err != nil {
+			return err
+		}
+		if _, err := b.store.Stat(oid); err != nil {
+			return err
+		}
+		oids = append(oids, oid)
+	}
+	changes := make([]store.Change, len(oids))
+	for i, oid := range oids {
+		changes[i] = store.Change{Op: soif.Delete, OID: oid}
+	}
+	if _, err := b.store.Apply(ctx, changes); err != nil {
+		return err
+	}
+	b.event("deleted", ndb.Of("objects", len(oids)))
+	return b.catchUp(ctx)
+}
+
+// busy tells whether there is work under way or asked for. Called with mu held.
+func (b *Broker) busy() bool {
+	for _, s := range b.sources {
+		if s.cancel != nil || s.asked {
+			return true
+		}
+	}
+	return b.gcRuns || b.gcAsked || b.reindex
+}

@@ -3,10 +3,39 @@ package broker
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"iter"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
 
 	"harvest/fs"
+	"harvest/index/query"
 )
+
+// The tree of a Broker:
+//
+//	config ctl status stats events log err
+//	objects/ url/ soif soif.zst since/ digest    as gather/store has them
+//	attributes
+//	query/
+//		clone
+//		N/      ctl status hits summary why plan results/
+//	q/
+//		QUERY/  status hits summary soif 001.soif …
+//
+// A result is the object itself: 001.soif has the qid of objects/3f/3fa9….soif,
+// and its attributes. The folder it stands in belongs to one answer: results of
+// another query, and q/QUERY after the index moved, are other folders under the
+// same name, so what a client has seen of one never changes under it.
 
 // Options are what a Broker is handed. The zero value collects nothing.
 type Options struct {
@@ -14,22 +43,599 @@ type Options struct {
 	Bus  *fs.Bus // hears what changes in the tree; may be nil
 }
 
-// Files serves b as a directory; docs/broker.4.md is its manual.
-func (b *Broker) Files() fs.Dir { return nil }
+// How much of the growing files is kept.
+const (
+	keepEvents = 1 << 20
+	keepLog    = 1 << 20
+)
 
-// Brokers are those of one directory, a directory each.
-type Brokers struct{}
-
-// OpenAll opens the Brokers in dir, which it makes if it is absent.
-func OpenAll(dir string, lg *slog.Logger, opt Options) (*Brokers, error) {
-	return nil, errors.ErrUnsupported
+// shown is what a Broker keeps for its side of the tree.
+type shown struct {
+	b       *Broker
+	bus     *fs.Bus
+	err     *fs.Err
+	events  *fs.Log
+	log     *fs.Log
+	objects fs.Dir
+	dir     fs.Dir
 }
 
-// Files is the directory of all Brokers: mkdir makes one, rmdir removes one.
-func (a *Brokers) Files() fs.Dir { return nil }
+func newShown(b *Broker, bus *fs.Bus) *shown {
+	return &shown{b: b, bus: bus, err: fs.NewErr(b.id("err")), events: fs.NewLog(keepEvents), log: fs.NewLog(keepLog)}
+}
 
-// Run runs all Brokers, those made meanwhile too, until ctx ends.
-func (a *Brokers) Run(ctx context.Context) error { return errors.ErrUnsupported }
+// logger is lg with what it says also in the file log.
+func (s *shown) logger(lg *slog.Logger) *slog.Logger {
+	return slog.New(slog.NewMultiHandler(lg.Handler(), slog.NewTextHandler(s.log, nil)))
+}
+
+// tell adds a record to events.
+func (s *shown) tell(record string) { s.events.Add(record) }
+
+// complain puts what went wrong into err; nil takes it out.
+func (s *shown) complain(what, line string, err error) { s.err.Set(what, line, err) }
+
+func (b *Broker) id(parts ...string) uint64 {
+	return fs.ID(append([]string{"broker", b.name}, parts...)...)
+}
+
+// Files serves b as a directory; docs/broker.4.md is its manual.
+func (b *Broker) Files() fs.Dir { return b.shown.dir }
+
+// build makes the directory, once: a config being edited has state in it.
+func (s *shown) build() {
+	b := s.b
+	nodes := b.store.Files(b.id, s.bus)
+	s.objects = nodes["objects"].(fs.Dir)
+	nodes["config"] = fs.Config(b.id("config"), s.err, b.configText, b.setConfig).Lines(checkLine)
+	nodes["ctl"] = fs.Ctl(b.id("ctl"), s.err,
+		fs.On("collect [SOURCE]", func(_ context.Context, arg []string) error { return b.ask(strings.Join(arg, "")) }),
+		fs.On("gc", func(context.Context, []string) error { return b.askGC() }),
+		fs.On("reindex", func(context.Context, []string) error { return b.askReindex() }),
+		fs.On("delete OID...", b.delete),
+		fs.On("restart SOURCE", func(_ context.Context, arg []string) error { return b.restart(arg[0]) }),
+		fs.On("stop", func(context.Context, []string) error { return b.stop(true) }),
+		fs.On("start", func(context.Context, []string) error { return b.stop(false) }))
+	nodes["err"] = s.err
+	nodes["status"] = fs.Text(b.id("status"), b.status)
+	nodes["stats"] = fs.Text(b.id("stats"), b.stats)
+	nodes["attributes"] = fs.Stream(b.id("attributes"), 0, b.writeAttributes)
+	nodes["query"] = queryDir{b}
+	nodes["q"] = namedDir{b}
+	s.events.Nodes(nodes, "events", b.id)
+	s.log.Nodes(nodes, "log", b.id)
+	s.dir = fs.Static(b.id("dir"), nodes)
+}
+
+// atOpen is a Made file of one page, which is fixed when it is opened.
+type atOpen struct {
+	path uint64
+	vers uint32
+	make func() fs.File
+}
+
+func (f atOpen) Stat() fs.Stat {
+	return fs.Stat{Path: f.path, Vers: f.vers, Kind: fs.Made, Mode: 0o444}
+}
+
+func (f atOpen) Open(ctx context.Context, m fs.Mode) (fs.Handle, error) {
+	return f.make().Open(ctx, m)
+}
+
+type produce func(ctx context.Context, w io.Writer) error
+
+// pageFiles are the files a page is read as; now gives the page to show.
+func (b *Broker) pageFiles(now func() page, vers uint32, id func(name string) uint64) map[string]fs.Node {
+	stream := func(name string, write func(page) produce) fs.Node {
+		path := id(name)
+		return atOpen{path, vers, func() fs.File { return fs.Stream(path, vers, write(now())) }}
+	}
+	return map[string]fs.Node{
+		"hits":    stream("hits", func(p page) produce { return p.writeHits }),
+		"summary": stream("summary", func(p page) produce { return p.writeSummary }),
+		"soif":    stream("soif", func(p page) produce { return p.writeSOIF }),
+		"why":     stream("why", func(p page) produce { return p.writeWhy }),
+		"plan":    fs.Text(id("plan"), func() string { return now().planText() }),
+	}
+}
+
+// queryDir is query/: clone and the sessions.
+type queryDir struct{ b *Broker }
+
+func (d queryDir) Stat() fs.Stat {
+	_, vers := d.b.queries.list()
+	return fs.Stat{Path: d.b.id("query"), Vers: vers, Mode: 0o777}
+}
+
+func (d queryDir) clone() fs.File {
+	return fs.Clone(d.b.id("query", "clone"), func(ctx context.Context) (fs.File, error) {
+		s, err := d.b.queries.add("", userName(ctx))
+		if err != nil {
+			return nil, err
+		}
+		return s.ctl(), nil
+	})
+}
+
+// userName is who a new session belongs to; the owner of the tree has no name.
+func userName(ctx context.Context) string {
+	if u := fs.UserOf(ctx); !u.Owner {
+		return u.Name
+	}
+	return ""
+}
+
+func (d queryDir) Lookup(_ context.Context, name string) (fs.Node, error) {
+	if name == "clone" {
+		return d.clone(), nil
+	}
+	if s, ok := d.b.queries.get(name); ok {
+		return s.files(), nil
+	}
+	return nil, notExist(name)
+}
+
+func notExist(name string) error { return fmt.Errorf("%s: %w", name, iofs.ErrNotExist) }
+
+func (d queryDir) List(_ context.Context, after string) iter.Seq2[fs.Entry, error] {
+	list, _ := d.b.queries.list()
+	out := []fs.Entry{{Name: "clone", Node: d.clone()}}
+	for _, s := range list {
+		out = append(out, fs.Entry{Name: s.name, Node: s.files()})
+	}
+	return fs.Sorted(out, after)
+}
+
+// Mkdir makes a session with a name, which stays until it is removed. Numbers
+// are clone's to give.
+func (d queryDir) Mkdir(ctx context.Context, name string, _ iofs.FileMode) (fs.Dir, error) {
+	if err := mayWrite(ctx, d, name); err != nil {
+		return nil, err
+	}
+	if name == "clone" {
+		return nil, fmt.Errorf("%s: %w", name, iofs.ErrExist)
+	}
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	if strings.Trim(name, "0123456789") == "" {
+		return nil, fmt.Errorf("%s: numbers are given by clone: %w", name, iofs.ErrInvalid)
+	}
+	s, err := d.b.queries.add(name, userName(ctx))
+	if err != nil {
+		return nil, err
+	}
+	d.b.shown.bus.Entry(d.b.id("query"), name)
+	return s.files(), nil
+}
+
+// mayWrite refuses whoever may not change what is in a directory.
+func mayWrite(ctx context.Context, d fs.Dir, name string) error {
+	if err := fs.UserOf(ctx).May(d.Stat(), fs.MayWrite); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	return nil
+}
+
+// checkName refuses names that a shell or this tree would stumble over.
+func checkName(name string) error {
+	bad := strings.ContainsFunc(name, func(r rune) bool { return r <= ' ' || r == '/' || r == 0x7f || r == 0xfffd })
+	if name == "" || name[0] == '.' || name[0] == '-' || len(name) > 64 || bad {
+		return fmt.Errorf("%q: not a name of 1 to 64 bytes without blanks, not beginning with a point or a dash: %w", name, iofs.ErrInvalid)
+	}
+	return nil
+}
+
+// Remove takes a session away; its open files stay readable.
+func (d queryDir) Remove(ctx context.Context, name string) error {
+	if name == "clone" {
+		return fmt.Errorf("%s: %w", name, iofs.ErrPermission)
+	}
+	s, ok := d.b.queries.get(name)
+	if !ok {
+		return notExist(name)
+	}
+	if u := fs.UserOf(ctx); u.ReadOnly || !u.Owner && u.Name != s.owner {
+		return fmt.Errorf("%s: %w", name, iofs.ErrPermission)
+	}
+	d.b.queries.remove(s)
+	d.b.shown.bus.Entry(d.b.id("query"), name)
+	return nil
+}
+
+func (s *session) id(parts ...string) uint64 {
+	return s.b.id(append([]string{"query", s.name, strconv.FormatUint(s.number, 10)}, parts...)...)
+}
+
+// files are those of query/N.
+func (s *session) files() fs.Dir {
+	nodes := s.b.pageFiles(s.shown, s.version(), func(name string) uint64 { return s.id(name) })
+	nodes["ctl"] = s.ctl()
+	nodes["status"] = fs.Text(s.id("status"), s.status)
+	nodes["results"] = s.results()
+	return fs.Static(s.id(), nodes)
+}
+
+func (s *session) results() fs.Dir {
+	s.mu.Lock()
+	generation := s.vers
+	s.mu.Unlock()
+	return results{page: s.shown(), b: s.b, path: s.id("results", strconv.Itoa(int(generation)))}
+}
+
+// ctl is the session's ctl, which holds it while it is open.
+func (s *session) ctl() fs.File {
+	return sessionCtl{s, fs.Ctl(s.id("ctl"), s.b.shown.err,
+		fs.OnText("query TEXT", s.ask),
+		fs.OnText("set rank=score|url|updated limit=N fields=NAME,NAME", s.set),
+		fs.On("page K", s.turn)).Reads(func() string { return s.name + "\n" }).OwnedBy(s.owner)}
+}
+
+type sessionCtl struct {
+	s *session
+	*fs.CtlFile
+}
+
+func (c sessionCtl) Open(ctx context.Context, m fs.Mode) (fs.Handle, error) {
+	h, err := c.CtlFile.Open(ctx, m)
+	if err != nil {
+		return nil, err
+	}
+	c.s.opened()
+	return &sessionHandle{h, c.s}, nil
+}
+
+type sessionHandle struct {
+	fs.Handle
+	s *session
+}
+
+func (h *sessionHandle) Close() error {
+	h.s.closed()
+	return h.Handle.Close()
+}
+
+// results is the folder of one page: 001.soif and on.
+type results struct {
+	page
+	b     *Broker
+	path  uint64
+	nodes map[string]fs.Node // beside the objects; their names are sorted after digits
+}
+
+func (d results) Stat() fs.Stat { return fs.Stat{Path: d.path, Mode: 0o555} }
+
+const objectSuffix = ".soif"
+
+func (d results) name(i int) string { return fmt.Sprintf("%0*d%s", d.width(), i+1, objectSuffix) }
+
+// object is the node of a hit, the one that objects/ has.
+func (d results) object(ctx context.Context, i int) (fs.Node, error) {
+	oid := d.hits[i].oid.String()
+	folder, err := d.b.shown.objects.Lookup(ctx, oid[:2])
+	if err != nil {
+		return nil, err
+	}
+	return folder.(fs.Dir).Lookup(ctx, oid+objectSuffix)
+}
+
+func (d results) Lookup(ctx context.Context, name string) (fs.Node, error) {
+	if n, ok := d.nodes[name]; ok {
+		return n, nil
+	}
+	digits, ok := strings.CutSuffix(name, objectSuffix)
+	n, err := strconv.Atoi(digits)
+	if !ok || err != nil || d.answer == nil || n <= d.from || n > d.to || name != d.name(n-1) {
+		return nil, notExist(name)
+	}
+	return d.object(ctx, n-1)
+}
+
+func (d results) List(ctx context.Context, after string) iter.Seq2[fs.Entry, error] {
+	return func(yield func(fs.Entry, error) bool) {
+		for i := d.first(after); i < d.to; i++ {
+			n, err := d.object(ctx, i)
+			if errors.Is(err, iofs.ErrNotExist) {
+				continue // deleted since the query
+			}
+			if !yield(fs.Entry{Name: d.name(i), Node: n}, err) || err != nil {
+				return
+			}
+		}
+		var rest []fs.Entry
+		for name, n := range d.nodes {
+			rest = append(rest, fs.Entry{Name: name, Node: n})
+		}
+		for e, err := range fs.Sorted(rest, after) {
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+// first is the hit whose name comes first after that one: all names of hits
+// are equally long, so they are in the order of the hits.
+func (d results) first(after string) int {
+	if d.answer == nil {
+		return 0
+	}
+	return d.from + sort.Search(d.to-d.from, func(i int) bool { return d.name(d.from+i) > after })
+}
+
+// namedDir is q/: directories named by queries.
+type namedDir struct{ b *Broker }
+
+func (d namedDir) Stat() fs.Stat {
+	_, vers := d.b.queries.lately()
+	return fs.Stat{Path: d.b.id("q"), Vers: vers, Mode: 0o555}
+}
+
+// Lookup runs the query. Names that begin with a point are what desktops and
+// tools look for everywhere, not queries.
+func (d namedDir) Lookup(ctx context.Context, name string) (fs.Node, error) {
+	if strings.HasPrefix(name, ".") {
+		return nil, notExist(name)
+	}
+	text := strings.TrimSpace(unescape(name))
+	a, err := d.b.queries.named(ctx, text, true)
+	var bad *query.Error
+	if err == nil || errors.As(err, &bad) {
+		d.b.shown.complain("q", text, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("q: %w", err)
+	}
+	return d.files(a), nil
+}
+
+func (d namedDir) files(a *answer) fs.Dir {
+	form := a.q.String()
+	id := func(name string) uint64 { return d.b.id("q", form, a.mark, name) }
+	nodes := d.b.pageFiles(a.all, 0, id)
+	nodes["status"] = fs.Text(id("status"), func() string { return lines(a.all().pairs()) })
+	return results{page: a.all(), b: d.b, path: id(""), nodes: nodes}
+}
+
+func (d namedDir) List(ctx context.Context, after string) iter.Seq2[fs.Entry, error] {
+	recent, _ := d.b.queries.lately()
+	names := make([]string, 0, len(recent))
+	for _, text := range recent {
+		if name := escape(text); len(name) <= 255 && name > after {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return func(yield func(fs.Entry, error) bool) {
+		for _, name := range names {
+			a, err := d.b.queries.named(ctx, unescape(name), false)
+			if err != nil {
+				yield(fs.Entry{}, err)
+				return
+			}
+			if !yield(fs.Entry{Name: name, Node: d.files(a)}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// escape writes a query as a name; unescape reads one, in which a '%' that no
+// two hex digits follow stands for itself.
+func escape(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		if c := text[i]; c == '/' || c == '%' || c < ' ' || c == 0x7f || i == 0 && c == '.' {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+func unescape(name string) string {
+	var b strings.Builder
+	for i := 0; i < len(name); i++ {
+		if name[i] == '%' && i+2 < len(name) {
+			if n, err := strconv.ParseUint(name[i+1:i+3], 16, 8); err == nil {
+				b.WriteByte(byte(n))
+				i += 2
+				continue
+			}
+		}
+		b.WriteByte(name[i])
+	}
+	return b.String()
+}
+
+// Brokers are those of one directory, a directory each.
+type Brokers struct {
+	dir string
+	lg  *slog.Logger
+	opt Options
+
+	mu      sync.Mutex
+	all     map[string]*member
+	changed chan struct{} // closed and made anew when all changes
+	vers    uint32
+	closed  bool
+}
+
+// A member is a Broker and its Run.
+type member struct {
+	*Broker
+	cancel context.CancelFunc // nil: not running
+	done   chan struct{}
+}
+
+// OpenAll opens the Brokers in dir, which it makes if it is absent.
+func OpenAll(dir string, lg *slog.Logger, opt Options) (_ *Brokers, err error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	a := &Brokers{dir: dir, lg: lg, opt: opt, all: make(map[string]*member), changed: make(chan struct{})}
+	defer func() {
+		if err != nil {
+			a.Close()
+		}
+	}()
+	for _, e := range list {
+		path := filepath.Join(dir, e.Name())
+		if strings.HasPrefix(e.Name(), removed) {
+			if err := os.RemoveAll(path); err != nil { // its removal was interrupted
+				return nil, err
+			}
+			continue
+		}
+		if !e.IsDir() || checkName(e.Name()) != nil {
+			continue
+		}
+		b, err := Open(path, e.Name(), lg, opt)
+		if err != nil {
+			return nil, err
+		}
+		a.all[e.Name()] = &member{Broker: b}
+	}
+	return a, nil
+}
+
+// removed begins the name of a directory that is being removed.
+const removed = ".removed-"
 
 // Close closes all Brokers; Run has returned.
-func (a *Brokers) Close() error { return errors.ErrUnsupported }
+func (a *Brokers) Close() (err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	for _, m := range a.all {
+		err = errors.Join(err, m.Close())
+	}
+	return err
+}
+
+// Run runs all Brokers, those made meanwhile too, until ctx ends.
+func (a *Brokers) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	for {
+		a.mu.Lock()
+		for _, m := range a.all {
+			if m.cancel != nil {
+				continue
+			}
+			mctx, cancel := context.WithCancel(ctx)
+			m.cancel, m.done = cancel, make(chan struct{})
+			wg.Go(func() {
+				defer close(m.done)
+				m.Run(mctx)
+			})
+		}
+		changed := a.changed
+		a.mu.Unlock()
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// change notes that all is another. Called with mu held.
+func (a *Brokers) change(name string) {
+	a.vers++
+	close(a.changed)
+	a.changed = make(chan struct{})
+	a.opt.Bus.Entry(brokersPath(), name)
+}
+
+func brokersPath() uint64 { return fs.ID("broker") }
+
+// Files is the directory of all Brokers: mkdir makes one, rmdir removes one.
+func (a *Brokers) Files() fs.Dir { return brokersDir{a} }
+
+type brokersDir struct{ *Brokers }
+
+func (d brokersDir) Stat() fs.Stat {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return fs.Stat{Path: brokersPath(), Vers: d.vers, Mode: 0o755}
+}
+
+func (d brokersDir) Lookup(_ context.Context, name string) (fs.Node, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if m, ok := d.all[name]; ok {
+		return m.Files(), nil
+	}
+	return nil, notExist(name)
+}
+
+func (d brokersDir) List(_ context.Context, after string) iter.Seq2[fs.Entry, error] {
+	d.mu.Lock()
+	var out []fs.Entry
+	for name, m := range d.all {
+		out = append(out, fs.Entry{Name: name, Node: m.Files()})
+	}
+	d.mu.Unlock()
+	return fs.Sorted(out, after)
+}
+
+// Mkdir makes a Broker, without sources.
+func (d brokersDir) Mkdir(ctx context.Context, name string, _ iofs.FileMode) (fs.Dir, error) {
+	if err := mayWrite(ctx, d, name); err != nil {
+		return nil, err
+	}
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return nil, fmt.Errorf("%s: %w", name, iofs.ErrClosed)
+	}
+	if d.all[name] != nil {
+		return nil, fmt.Errorf("%s: %w", name, iofs.ErrExist)
+	}
+	b, err := Open(filepath.Join(d.dir, name), name, d.lg, d.opt)
+	if err != nil {
+		return nil, err
+	}
+	d.all[name] = &member{Broker: b}
+	d.change(name)
+	return b.Files(), nil
+}
+
+// Remove removes a Broker that is stopped, or has neither objects nor sources.
+func (d brokersDir) Remove(ctx context.Context, name string) error {
+	if err := mayWrite(ctx, d, name); err != nil {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	m, ok := d.all[name]
+	if !ok {
+		return notExist(name)
+	}
+	if !m.removable() {
+		return fmt.Errorf("%s: write stop to its ctl first: %w", name, syscall.ENOTEMPTY)
+	}
+	if m.cancel != nil {
+		m.cancel()
+		<-m.done
+	}
+	delete(d.all, name)
+	d.change(name)
+	if err := m.Close(); err != nil {
+		d.lg.Error("broker", "name", name, "err", err) // it goes in any case
+	}
+	path, gone := filepath.Join(d.dir, name), filepath.Join(d.dir, removed+name)
+	if err := os.Rename(path, gone); err != nil {
+		return err
+	}
+	return os.RemoveAll(gone)
+}

@@ -1,0 +1,107 @@
+package broker
+
+import (
+	"fmt"
+	iofs "io/fs"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"harvest/gather/soif"
+	"harvest/gather/store"
+)
+
+// gathered is a store of the text files below the folder that CORPUS names,
+// those under 1 MB, or of 2,000 objects of 4 KB.
+func gathered(b *testing.B, w *world) (n int, size int64) {
+	g := w.gatherer("gather/web")
+	var batch []store.Change
+	add := func(o *soif.Object) {
+		batch = append(batch, update(o))
+		n++
+		size += int64(len(batch[len(batch)-1].Body))
+		if len(batch) == 500 {
+			apply(b, g, batch...)
+			batch = nil
+		}
+	}
+	if dir := os.Getenv("CORPUS"); dir != "" {
+		filepath.WalkDir(dir, func(path string, e iofs.DirEntry, err error) error {
+			if st, _ := os.Stat(path); err == nil && e.Type().IsRegular() && st.Size() < 1<<20 {
+				if text, err := os.ReadFile(path); err == nil && utf8.Valid(text) {
+					add(object("file://"+path, e.Name(), string(text)))
+				}
+			}
+			return nil
+		})
+	} else {
+		rng := rand.New(rand.NewPCG(1, 2))
+		zipf := rand.NewZipf(rng, 1.1, 10, 100_000)
+		for i := range 2000 {
+			var t strings.Builder
+			for t.Len() < 4<<10 {
+				fmt.Fprintf(&t, "w%x ", zipf.Uint64())
+			}
+			add(object(fmt.Sprintf("http://a/%d", i), t.String()[:20], t.String()))
+		}
+	}
+	apply(b, g, batch...)
+	return n, size
+}
+
+// BenchmarkCollect collects and indexes everything of a Gatherer here: the
+// stream, the store with its syncs, the index with its.
+func BenchmarkCollect(b *testing.B) {
+	w := newWorld(b)
+	n, size := gathered(b, w)
+	b.SetBytes(size)
+	for b.Loop() {
+		br := w.broker(b.TempDir(), "source path=gather/web\n")
+		must(b, br.Collect(ctx, "gather/web"))
+		if got := br.engine().Stats().Docs; got != n {
+			b.Fatalf("got %d objects indexed, want %d", got, n)
+		}
+		must(b, br.Close())
+	}
+	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "objects/s")
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	b.ReportMetric(float64(m.Sys)/1e6, "MB-memory")
+}
+
+// BenchmarkWalk walks to q/QUERY and reads its files, the index unmoved.
+func BenchmarkWalk(b *testing.B) {
+	w := newWorld(b)
+	gathered(b, w)
+	br := w.broker(b.TempDir(), "source path=gather/web\n")
+	must(b, br.Collect(ctx, "gather/web"))
+	d := br.Files()
+	common, rare := "w1", "wfff"
+	if os.Getenv("CORPUS") != "" {
+		common, rare = "the", "mutex"
+	}
+	for _, q := range []string{common, rare} {
+		for _, file := range []string{"hits", "summary", "soif", ""} {
+			b.Run(q+"/"+file, func(b *testing.B) {
+				for b.Loop() {
+					if file == "" {
+						list(b, d, "q/"+q)
+					} else {
+						b.SetBytes(int64(len(read(b, d, "q/"+q+"/"+file))))
+					}
+				}
+			})
+		}
+		n := 0
+		b.Run(q+"/first", func(b *testing.B) { // each a search
+			for b.Loop() {
+				n++
+				walk(b, d, fmt.Sprintf("q/%s or zz%d", q, n))
+			}
+		})
+	}
+}

@@ -1,0 +1,295 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"harvest/fs/ndb"
+	"harvest/gather/soif"
+	"harvest/gather/store"
+)
+
+// How much is stored at a time, and with one wait for the disk.
+const (
+	batchObjects = 1000
+	batchBytes   = 8 << 20
+)
+
+// A collection is one reading of one source.
+type collection struct {
+	b      *Broker
+	path   string
+	at     place
+	ttl    time.Duration
+	tree   iofs.FS
+	whole  bool                   // from the start: what is not in it is gone
+	seen   map[store.OID]struct{} // if whole
+	batch  []store.Change
+	bytes  int
+	counts counts
+}
+
+// counts are of one collection, or of all of a source's since the start.
+type counts struct {
+	updates, deletes, refreshes, bad int
+}
+
+func (c *counts) add(d counts) {
+	c.updates += d.updates
+	c.deletes += d.deletes
+	c.refreshes += d.refreshes
+	c.bad += d.bad
+}
+
+func (c counts) pairs() []ndb.Pair {
+	return []ndb.Pair{ndb.Of("updates", c.updates), ndb.Of("deletes", c.deletes), ndb.Of("refreshes", c.refreshes), ndb.Of("bad", c.bad)}
+}
+
+// read reads what is new at the source and stores it. The place moves on only
+// when the stream was whole and all of it is stored.
+func (c *collection) read(ctx context.Context) error {
+	tree, closer, err := c.b.open(ctx, c.path)
+	if err != nil {
+		return err
+	}
+	defer closer.Close()
+	c.tree = tree
+	f, err := c.since()
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if c.whole {
+		c.seen = make(map[store.OID]struct{})
+	}
+	next, err := c.stream(ctx, f)
+	if err != nil {
+		return err
+	}
+	if err := c.flush(ctx); err != nil {
+		return err
+	}
+	if c.whole && c.counts.bad == 0 {
+		if err := c.sweep(ctx); err != nil {
+			return err
+		}
+	}
+	c.at.cursor, c.at.last = next, time.Now()
+	return c.b.registry.advance(c.path, c.at)
+}
+
+// since opens the stream of changes. A source that cannot go on from the
+// cursor, or is a copy that has nothing but the whole, is read from the start.
+func (c *collection) since() (iofs.File, error) {
+	c.whole = c.at.cursor == "0"
+	f, err := c.tree.Open("since/" + c.at.cursor)
+	if err == nil || c.whole || !startAgain(err) {
+		return f, err
+	}
+	whole, err0 := c.tree.Open("since/0")
+	if err0 != nil {
+		return nil, err
+	}
+	c.whole = true
+	c.b.event("restart", ndb.Of("source", c.path), ndb.Of("cursor", c.at.cursor), ndb.Of("err", err))
+	return whole, nil
+}
+
+// startAgain tells that a cursor is of no use any more. A remote's errors have
+// only their text.
+func startAgain(err error) bool {
+	return errors.Is(err, store.ErrCursor) || errors.Is(err, iofs.ErrNotExist) || errors.Is(err, iofs.ErrInvalid) ||
+		strings.Contains(err.Error(), store.ErrCursor.Error())
+}
+
+// stream takes the changes of r and gives the cursor at its end. What is not
+// SOIF is named and skipped.
+func (c *collection) stream(ctx context.Context, r io.Reader) (cursor string, err error) {
+	u := soif.NewUpdateReader(r, soif.Limits{})
+	var ch soif.Change
+	for {
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		err := u.Next(&ch)
+		var bad *soif.Error
+		switch {
+		case err == io.EOF:
+			return u.Cursor(), nil
+		case errors.As(err, &bad) && !errors.Is(err, io.ErrUnexpectedEOF):
+			c.complain(bad.Line, err)
+			if err := u.Resync(); err == io.EOF {
+				return "", fmt.Errorf("since/%s: nothing follows the bad object in line %d: %w", c.at.cursor, bad.Line, io.ErrUnexpectedEOF)
+			} else if err != nil {
+				return "", err
+			}
+			continue
+		case err != nil:
+			return "", fmt.Errorf("since/%s: %w", c.at.cursor, err)
+		}
+		if err := c.take(ctx, &ch); err != nil {
+			return "", err
+		}
+	}
+}
+
+func (c *collection) complain(line int64, err error) {
+	c.counts.bad++
+	c.b.bad(c.path, line, err)
+}
+
+// oidOf is the name the source has given the object: what the object says, or
+// what a Gatherer makes of the URL and who it is.
+func oidOf(o *soif.Object) (store.OID, error) {
+	if text, ok := o.Get("Object-ID"); ok {
+		return store.ParseOID(string(text))
+	}
+	if o.URL == "" {
+		return store.OID{}, fmt.Errorf("object without a URL: %w", iofs.ErrInvalid)
+	}
+	return store.ID(o.URL, o.Text("Gatherer-Name")+"@"+o.Text("Gatherer-Host")), nil
+}
+
+// take adds one change to the batch.
+func (c *collection) take(ctx context.Context, ch *soif.Change) error {
+	oid, err := oidOf(&ch.Object)
+	if err != nil {
+		c.complain(0, err)
+		return nil
+	}
+	s := store.Change{Op: ch.Op, OID: oid, URL: ch.Object.URL}
+	switch ch.Op {
+	case soif.Update:
+		s.Body = ch.Object.Append(nil)
+		if _, ok := ch.Object.Get("Time-to-Live"); !ok {
+			s.TTL = c.ttl
+		}
+		if c.seen != nil {
+			c.seen[oid] = struct{}{}
+		}
+	case soif.Delete:
+		if id, err := c.b.registry.owner(oid); err != nil || id != c.at.id {
+			return err // another source gave it since, and still has it
+		}
+	case soif.Refresh:
+		ok, err := c.refresh(&s, &ch.Object)
+		if err != nil || !ok {
+			return err
+		}
+	}
+	c.batch = append(c.batch, s)
+	c.bytes += len(s.Body)
+	if len(c.batch) >= batchObjects || c.bytes >= batchBytes {
+		return c.flush(ctx)
+	}
+	return nil
+}
+
+// refresh prolongs an object. One that is not here, because it expired before
+// the word came, is read from the source's tree.
+func (c *collection) refresh(s *store.Change, o *soif.Object) (ok bool, err error) {
+	s.Updated, s.TTL = unixTime(o.Text("Update-Time")), seconds(o.Text("Time-to-Live"))
+	_, err = c.b.store.Stat(s.OID)
+	if !errors.Is(err, iofs.ErrNotExist) {
+		return err == nil, err
+	}
+	name := s.OID.String()
+	body, err := iofs.ReadFile(c.tree, "objects/"+name[:2]+"/"+name+".soif")
+	if err != nil {
+		c.complain(0, fmt.Errorf("refresh of an object that is not here: %w", err))
+		return false, nil
+	}
+	s.Op, s.Body, s.Updated, s.TTL = soif.Update, body, time.Time{}, 0
+	return true, nil
+}
+
+func unixTime(text string) time.Time {
+	if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+		return time.Unix(n, 0)
+	}
+	t, _ := time.Parse(time.RFC3339, text)
+	return t
+}
+
+func seconds(text string) time.Duration {
+	if n, err := strconv.ParseInt(text, 10, 32); err == nil && n > 0 {
+		return time.Duration(n) * time.Second
+	}
+	d, _ := time.ParseDuration(text)
+	return max(d, 0)
+}
+
+// flush stores the batch. What the store refuses is named and left out.
+func (c *collection) flush(ctx context.Context) error {
+	if len(c.batch) == 0 {
+		return nil
+	}
+	batch := c.batch
+	c.batch, c.bytes = nil, 0
+	return c.b.put(ctx, c.at.id, func() error {
+		_, err := c.b.store.Apply(ctx, batch)
+		if err == nil {
+			for i := range batch {
+				c.counts.of(batch[i].Op)
+			}
+			return nil
+		}
+		if !refused(err) {
+			return err
+		}
+		for i := range batch {
+			_, err := c.b.store.Apply(ctx, batch[i:i+1])
+			switch {
+			case err == nil:
+				c.counts.of(batch[i].Op)
+			case refused(err):
+				c.complain(0, err)
+			default:
+				return err
+			}
+		}
+		return nil
+	}, batch)
+}
+
+// refused tells that an error is about a change, not about the store.
+func refused(err error) bool {
+	return errors.Is(err, iofs.ErrInvalid) || errors.Is(err, iofs.ErrNotExist) || errors.Is(err, syscall.EFBIG)
+}
+
+func (c *counts) of(op soif.Op) {
+	switch op {
+	case soif.Update:
+		c.updates++
+	case soif.Delete:
+		c.deletes++
+	case soif.Refresh:
+		c.refreshes++
+	}
+}
+
+// sweep deletes what the source once gave and no longer has. A stream with a
+// bad object in it sweeps nothing: that object may be one that is here.
+func (c *collection) sweep(ctx context.Context) error {
+	err := c.b.registry.each(func(e entry) error {
+		if _, ok := c.seen[e.oid]; ok || e.id != c.at.id {
+			return nil
+		}
+		c.batch = append(c.batch, store.Change{Op: soif.Delete, OID: e.oid})
+		if len(c.batch) >= batchObjects {
+			return c.flush(ctx)
+		}
+		return ctx.Err()
+	})
+	if err != nil {
+		return err
+	}
+	return c.flush(ctx)
+}

@@ -1,0 +1,184 @@
+package broker
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"harvest/fs/ndb"
+	"harvest/index"
+)
+
+// A config is what the text of the config file says.
+type config struct {
+	sources []sourceConfig
+	ttl     time.Duration // of objects that do not say
+	gc      time.Duration
+	weights map[string]float64
+	other   float64 // the weight of attributes not in weights
+}
+
+type sourceConfig struct {
+	path  string
+	every time.Duration
+}
+
+// What counts without a config: the lifetime of the seeds' six months, a
+// collection a day, and words of titles before words of texts. Attributes that
+// describe the object's handling are found only by name.
+const (
+	defaultTTL   = 4320 * time.Hour
+	defaultEvery = 24 * time.Hour
+	defaultGC    = time.Hour
+)
+
+func defaultConfig() *config {
+	c := &config{ttl: defaultTTL, gc: defaultGC, other: 1, weights: map[string]float64{
+		"title": 6, "keywords": 2, "author": 2, "abstract": 2, "description": 2, "headings": 2,
+	}}
+	for _, name := range []string{
+		"update-time", "last-modification-time", "time-to-live", "refresh-rate", "md5", "file-size", "type",
+		"gatherer-name", "gatherer-host", "gatherer-port", "gatherer-version", "object-id",
+		"url", "uri", "url-references", "images",
+	} {
+		c.weights[name] = 0
+	}
+	return c
+}
+
+// weight is index.Options.Weight.
+func (c *config) weight(attribute string) float64 {
+	if w, ok := c.weights[attribute]; ok {
+		return w
+	}
+	return c.other
+}
+
+// parseConfig reads the text of a config; an error is an *ndb.Error.
+func parseConfig(text string) (*config, error) {
+	entries, err := ndb.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	c := defaultConfig()
+	seen := make(map[string]int)
+	for _, e := range entries {
+		key := e.First().Key
+		if key != "source" && key != "weight" {
+			if line := seen[key]; line != 0 {
+				return nil, e.Errorf(e.First(), "%s: already in line %d", key, line)
+			}
+			seen[key] = e.Line
+		}
+		if err := c.entry(e); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+func (c *config) entry(e ndb.Entry) (err error) {
+	first := e.First()
+	switch first.Key {
+	case "source":
+		return c.source(e)
+	case "weight":
+		return c.weigh(e)
+	case "ttl":
+		if c.ttl, err = e.Duration(first); err == nil && c.ttl == 0 {
+			err = e.Errorf(first, "ttl: 0 would keep nothing")
+		}
+		if err != nil {
+			return err
+		}
+		return only(e, first)
+	case "gc":
+		p, ok := e.Pair("every")
+		if !ok {
+			return e.Errorf(first, "gc: every=DURATION is missing")
+		}
+		if c.gc, err = interval(e, p); err != nil {
+			return err
+		}
+		return only(e, first, p)
+	}
+	return e.Errorf(first, "unknown key '%s'; there are source, ttl, gc and weight", first.Key)
+}
+
+// only refuses pairs other than those.
+func only(e ndb.Entry, known ...ndb.Pair) error {
+next:
+	for _, p := range e.Pairs {
+		for _, k := range known {
+			if p == k {
+				continue next
+			}
+		}
+		return e.Errorf(p, "%s: unknown or repeated key '%s'", e.First().Key, p.Key)
+	}
+	return nil
+}
+
+func interval(e ndb.Entry, p ndb.Pair) (time.Duration, error) {
+	d, err := e.Duration(p)
+	if err == nil && d < time.Second {
+		err = e.Errorf(p, "%s: %s is less than a second", p.Key, d)
+	}
+	return d, err
+}
+
+func (c *config) source(e ndb.Entry) (err error) {
+	s := sourceConfig{every: defaultEvery}
+	path, ok := e.Pair("path")
+	if !ok || path.Value == "" {
+		return e.Errorf(e.First(), "source: path=PATH is missing")
+	}
+	s.path = path.Value
+	known := []ndb.Pair{e.First(), path}
+	if e.First().Value != "" {
+		return e.Errorf(e.First(), "source: takes no value; write path=%s", e.First().Value)
+	}
+	if p, ok := e.Pair("every"); ok {
+		if s.every, err = interval(e, p); err != nil {
+			return err
+		}
+		known = append(known, p)
+	}
+	for _, other := range c.sources {
+		if other.path == s.path {
+			return e.Errorf(path, "source: %s is there already", s.path)
+		}
+	}
+	c.sources = append(c.sources, s)
+	return only(e, known...)
+}
+
+func (c *config) weigh(e ndb.Entry) error {
+	if e.First().Value != "" || len(e.Pairs) < 2 {
+		return e.Errorf(e.First(), "weight: written as weight ATTRIBUTE=NUMBER …")
+	}
+	for _, p := range e.Pairs[1:] {
+		w, err := strconv.ParseFloat(p.Value, 64)
+		if err != nil || !(w >= 0 && w <= 1000) {
+			return e.Errorf(p, "weight: %s=%s is not a number from 0 to 1000", p.Key, p.Value)
+		}
+		if p.Key == "other" {
+			c.other = w
+		} else {
+			c.weights[index.Attr(p.Key)] = w
+		}
+	}
+	return nil
+}
+
+// checkLine refuses at the write what no other line could make good.
+func checkLine(line string, n int) error {
+	e, err := ndb.ParseLine(line, n)
+	if err != nil || len(e.Pairs) == 0 {
+		return err
+	}
+	return defaultConfig().entry(e)
+}
+
+// sourceError names a source once.
+func sourceError(path string, err error) error { return fmt.Errorf("source %s: %w", path, err) }

@@ -1,0 +1,116 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"harvest/fs/ndb"
+)
+
+// status is the state and figures of the Broker, then of each source.
+func (b *Broker) status() string {
+	st, serr := b.store.Stats()
+	mark, merr := b.indexed()
+	ix := b.engine().Stats()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	state := "idle"
+	switch behind := merr != nil || mark.Seq < st.Seq; {
+	case b.busy(), behind && b.trouble == nil && serr == nil:
+		state = "running"
+	case b.stopped:
+		state = "stopped"
+	}
+	var t strings.Builder
+	line := func(pairs ...ndb.Pair) { t.WriteString(ndb.Format(pairs...) + "\n") }
+	line(ndb.Of("state", state))
+	line(ndb.Of("objects", st.Objects))
+	line(ndb.Of("indexed", ix.Docs))
+	line(ndb.Of("last", b.lastDone))
+	line(ndb.Of("bytes", st.Bytes))
+	line(ndb.Of("disk", st.Disk+ix.Bytes))
+	line(ndb.Of("seq", st.Seq), ndb.Of("indexed-seq", mark.Seq))
+	line(ndb.Of("index-segments", ix.Segments), ndb.Of("index-bytes", ix.Bytes), ndb.Of("index-words", ix.Text))
+	line(ndb.Of("next-gc", b.gcAt))
+	for _, what := range []struct {
+		name string
+		err  error
+	}{{"store-error", serr}, {"index-error", b.trouble}} {
+		if what.err != nil {
+			line(ndb.Of(what.name, what.err))
+		}
+	}
+	for _, path := range slices.Sorted(maps.Keys(b.sources)) {
+		line(b.sources[path].pairs(b.stopped)...)
+	}
+	return t.String()
+}
+
+// pairs is the source's line of status. Called with the Broker's mu held.
+func (s *source) pairs(stopped bool) []ndb.Pair {
+	state := "waiting"
+	switch {
+	case s.cancel != nil:
+		state = "collecting"
+	case s.asked:
+		state = "due"
+	case stopped:
+		state = "stopped"
+	case s.err != nil:
+		state = "failing"
+	}
+	out := []ndb.Pair{ndb.Of("source", ""), ndb.Of("path", s.path), ndb.Of("is", state), ndb.Of("every", s.every),
+		ndb.Of("cursor", s.at.cursor), ndb.Of("collected", s.at.last), ndb.Of("next", s.next)}
+	out = append(out, s.total.pairs()...)
+	if s.err != nil {
+		out = append(out, ndb.Of("failed", s.fails), ndb.Of("err", s.err))
+	}
+	return out
+}
+
+// stats are counters since the start, as Prometheus reads them.
+func (b *Broker) stats() string {
+	st, _ := b.store.Stats()
+	ix := b.engine().Stats()
+	q := b.queries.stats()
+	b.mu.Lock()
+	c := b.total
+	b.mu.Unlock()
+	var t strings.Builder
+	metric := func(name string, value any) {
+		fmt.Fprintf(&t, "harvest_broker_%s{broker=%q} %v\n", name, b.name, value)
+	}
+	metric("updates_total", c.updates)
+	metric("deletes_total", c.deletes)
+	metric("refreshes_total", c.refreshes)
+	metric("bad_total", c.bad)
+	metric("queries_total", q.asked)
+	metric("query_seconds_total", q.took.Seconds())
+	metric("hits_total", q.hits)
+	metric("objects", st.Objects)
+	metric("store_bytes", st.Disk)
+	metric("index_documents", ix.Docs)
+	metric("index_bytes", ix.Bytes)
+	metric("index_segments", ix.Segments)
+	metric("uptime_seconds", int(time.Since(b.started).Seconds()))
+	return t.String()
+}
+
+// writeAttributes writes a line an attribute: name, documents, distinct values.
+func (b *Broker) writeAttributes(ctx context.Context, w io.Writer) error {
+	list, err := b.engine().Attributes(ctx)
+	if err != nil {
+		return err
+	}
+	for _, a := range list {
+		if _, err := fmt.Fprintf(w, "%s\t%d\t%d\n", a.Name, a.Docs, a.Distinct); err != nil {
+			return err
+		}
+	}
+	return nil
+}
