@@ -139,7 +139,7 @@ type who struct {
 }
 
 const (
-	nobody   = 65534
+	stranger = 1<<32 - 2 // for an owner this machine does not know: the user nobody would be somebody
 	maxWho   = 4096
 	whoKeeps = time.Minute
 )
@@ -179,7 +179,7 @@ func (w *who) user(uid uint32) *fs.User {
 }
 
 // owner gives the ids that ls shows for an owner and a group: those of the
-// server for "", nobody's for a name this machine does not know.
+// server for "", 4294967294 for a name this machine does not know.
 func (w *who) owner(owner, group string) (uid, gid uint32) {
 	if owner == "" && group == "" {
 		return w.self, w.gid
@@ -199,7 +199,7 @@ func (w *who) owner(owner, group string) (uid, gid uint32) {
 	if group != "" {
 		id, ok := w.gids[group]
 		if !ok {
-			id = nobody
+			id = stranger
 			if g, err := user.LookupGroup(group); err == nil {
 				id = number(g.Gid)
 			}
@@ -213,7 +213,7 @@ func (w *who) owner(owner, group string) (uid, gid uint32) {
 func lookupUser(name string) [2]uint32 {
 	p, err := user.Lookup(name)
 	if err != nil {
-		return [2]uint32{nobody, nobody}
+		return [2]uint32{stranger, stranger}
 	}
 	return [2]uint32{number(p.Uid), number(p.Gid)}
 }
@@ -221,7 +221,7 @@ func lookupUser(name string) [2]uint32 {
 func number(id string) uint32 {
 	n, err := strconv.ParseUint(id, 10, 32)
 	if err != nil {
-		return nobody
+		return stranger
 	}
 	return uint32(n)
 }

@@ -96,6 +96,9 @@ func Mount(ctx context.Context, point string, root fs.Dir, opt Options) (*Server
 	s.tree = newTree(root, opt)
 	s.raw, err = gofuse.NewServer(s.tree, point, options(opt))
 	if err != nil {
+		if s.tree.events != nil {
+			s.tree.events.Close()
+		}
 		return nil, fmt.Errorf("mount %s: %w", point, err)
 	}
 	go func() { // waited for by Wait, through served

@@ -35,13 +35,14 @@ const maxNodes = 1 << 17
 type tree struct {
 	gofuse.RawFileSystem // ENOSYS for what we do not do
 
-	raw   *gofuse.Server
-	lg    *slog.Logger
-	opt   Options
-	top   uint64 // Path of the root; its node id is 1
-	start time.Time
-	who   who
-	count counters
+	raw    *gofuse.Server
+	lg     *slog.Logger
+	opt    Options
+	events *fs.Events // nil without a Bus
+	top    uint64     // Path of the root; its node id is 1
+	start  time.Time
+	who    who
+	count  counters
 
 	runMu    sync.RWMutex   // held to read while running grows, to write while stopping closes
 	running  sync.WaitGroup // requests
@@ -101,6 +102,9 @@ func newTree(root fs.Dir, opt Options) *tree {
 	}
 	t.who.self, t.who.gid = uint32(os.Geteuid()), uint32(os.Getegid())
 	t.lru.prev, t.lru.next = &t.lru, &t.lru
+	if opt.Bus != nil {
+		t.events = opt.Bus.Subscribe(queue)
+	}
 	// The root is referred to once more than the kernel will ever tell.
 	t.nodes[gofuse.FUSE_ROOT_ID] = &node{id: gofuse.FUSE_ROOT_ID, node: root, refs: 1, isDir: true}
 	return t

@@ -21,10 +21,9 @@ func (t *tree) follow(served <-chan struct{}) {
 	defer close(t.done)
 	var events <-chan fs.Event
 	lost := func() int { return 0 }
-	if t.opt.Bus != nil {
-		es := t.opt.Bus.Subscribe(queue)
-		defer es.Close()
-		events, lost = es.C, es.Lost
+	if t.events != nil {
+		defer t.events.Close()
+		events, lost = t.events.C, t.events.Lost
 	}
 	for {
 		select {
@@ -43,8 +42,10 @@ func (t *tree) follow(served <-chan struct{}) {
 	}
 }
 
-// changed tells the kernel of one event, if it knows the node at all.
+// changed tells the kernel of one event, if it knows the node at all; if it
+// does not, it may be about to.
 func (t *tree) changed(ev fs.Event) {
+	t.notes.Add(1)
 	t.mu.Lock()
 	n := t.nodes[t.id(fs.Stat{Path: ev.Path})]
 	if n == nil {
@@ -52,7 +53,6 @@ func (t *tree) changed(ev fs.Event) {
 		return
 	}
 	n.listed = 0
-	t.notes.Add(1)
 	t.mu.Unlock()
 	if ev.Name == "" {
 		t.count.invalInode.Add(1)

@@ -77,11 +77,8 @@ func (f numbered) content() []byte {
 	return b[:f.st.Size]
 }
 
-func (f numbered) Open(_ context.Context, m fs.Mode) (fs.Handle, error) {
-	if m&fs.Write != 0 {
-		return nil, iofs.ErrPermission
-	}
-	return fs.Snapshot(f.content()), nil
+func (f numbered) Open(ctx context.Context, m fs.Mode) (fs.Handle, error) {
+	return fs.Bytes(f.st, func(context.Context) ([]byte, error) { return f.content(), nil }).Open(ctx, m)
 }
 
 func (f numbered) Attributes(context.Context) ([]fs.Attribute, error) {
