@@ -83,7 +83,7 @@ func bashCompletion(w io.Writer) error {
 	completion)
 		COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur")) ;;
 	soif)
-		[ "$COMP_CWORD" -eq 2 ] && COMPREPLY=($(compgen -W 'check fmt split' -- "$cur")) || COMPREPLY=($(compgen -f -- "$cur")) ;;
+		[ "$COMP_CWORD" -eq 2 ] && COMPREPLY=($(compgen -W 'check fmt split wrap schema' -- "$cur")) || COMPREPLY=($(compgen -f -- "$cur")) ;;
 	*)
 		COMPREPLY=($(compgen -f -- "$cur")) ;;
 	esac

@@ -58,7 +58,7 @@ func commands() []command {
 		rmCommand(),
 		summarizeCommand(),
 		identityCommand(),
-		{name: "soif", args: "check|fmt|split|wrap …", about: "check, print, split or wrap SOIF"},
+		{name: "soif", args: "check|fmt|split|wrap|schema …", about: "check, print, split or make SOIF"},
 		completionCommand(),
 		versionCommand(),
 	}
@@ -117,7 +117,6 @@ func (c command) flags() (*pflag.FlagSet, func(context.Context, []string, std) e
 	fl.SetOutput(io.Discard)
 	fl.Usage = func() {}
 	run := c.setup(fl)
-	fl.BoolP("help", "h", false, "show this and exit")
 	return fl, run
 }
 
