@@ -50,7 +50,7 @@ func TestMay(t *testing.T) {
 		{"nobody writes what others may", nobody, all, w, false},
 		{"nobody reads what they may not", nobody, mine, r, false},
 		{"nobody asks for both", nobody, all, r | w, false},
-		{"process and no bits", process, closed, r, false},
+		{"the process is not asked for bits", process, closed, r, true},
 		{"nothing is asked", nobody, closed, 0, true},
 		{"search", bob, fs.Stat{Mode: 0o711}, x, true},
 		{"list what may be searched", bob, fs.Stat{Mode: 0o711}, r, false},
