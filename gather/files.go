@@ -97,7 +97,7 @@ func (g *Gatherer) newTree(opt Options) *tree {
 	}
 	g.journal.events.Nodes(nodes, "events", g.id)
 	g.journal.log.Nodes(nodes, "log", g.id)
-	// STORE
+	maps.Copy(nodes, g.store.Files(g.id, opt.Bus))
 	return &tree{fs.Static(g.id("dir"), nodes)}
 }
 
