@@ -26,11 +26,22 @@ func Walk(ctx context.Context, d Dir, path string) (Node, error) {
 		}
 		next, err := Step(ctx, dir, elem)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", path, err)
+			return nil, at(path, elem, err)
 		}
 		n = next
 	}
 	return n, nil
+}
+
+// at makes err tell of a path, once, when it may tell of its last name already.
+func at(path, name string, err error) error {
+	switch text := err.Error(); {
+	case strings.HasPrefix(text, path+": "):
+		return err
+	case strings.HasPrefix(text, name+": ") && strings.HasSuffix(path, "/"+name):
+		return fmt.Errorf("%s%w", strings.TrimSuffix(path, name), err)
+	}
+	return fmt.Errorf("%s: %w", path, err)
 }
 
 // Step is Walk of a single name.
