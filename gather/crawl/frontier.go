@@ -457,7 +457,11 @@ type Host struct {
 }
 
 func (h *Host) append(b []byte) []byte {
-	for _, n := range []uint64{1, uint64(h.Robots), unix(h.Until), unix(h.Next), uint64(h.Delay)} {
+	next := h.Next
+	if !next.IsZero() {
+		next = next.Add(time.Second - time.Nanosecond) // rounded up: rather late than early
+	}
+	for _, n := range []uint64{1, uint64(h.Robots), unix(h.Until), unix(next), uint64(h.Delay)} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	return append(b, h.text...)

@@ -34,6 +34,7 @@ type server struct {
 	next    time.Time           // no request before this
 	hold    time.Time           // nor before this, which the server asked for
 	delay   time.Duration
+	strict  bool // the next document is chosen when the last is committed
 }
 
 // standing is what a server's robots.txt says now.
@@ -87,6 +88,7 @@ func (v *visit) serve(ctx context.Context, s *server) {
 	if s.polite && s.delay == 0 {
 		n = v.plan.Limits.Servers
 	}
+	s.strict = n == 1 && v.searches(s)
 	v.mu.Unlock()
 	work := make(chan *Page)
 	var fetchers sync.WaitGroup
@@ -112,13 +114,23 @@ func (v *visit) serve(ctx context.Context, s *server) {
 	fetchers.Wait()
 }
 
+// searches reports whether a root on the server is searched depth first.
+func (v *visit) searches(s *server) bool {
+	for _, r := range v.roots {
+		if r.Search == Depth && sameHost(Origin(r.URL), s.origin) {
+			return true
+		}
+	}
+	return false
+}
+
 // lease takes the next documents of a server, waiting until there are some. It
 // returns none when there will be none.
 func (v *visit) lease(ctx context.Context, s *server) []*Page {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for {
-		for s.pending <= len(s.leased) && !s.parked && !v.idle() {
+		for (s.pending <= len(s.leased) || s.strict && len(s.leased) > 0) && !s.parked && !v.idle() {
 			v.cond.Wait()
 		}
 		if s.parked || v.idle() {
@@ -162,7 +174,7 @@ func (v *visit) read(s *server, inHand map[string]struct{}) ([]*Page, error) {
 			d, _ := getDoc(tx, string(val[1:]))
 			p := v.page(d)
 			p.key, p.flags = string(k), val[0]
-			if pages = append(pages, p); len(pages) == readAhead {
+			if pages = append(pages, p); len(pages) == readAhead || s.strict {
 				break
 			}
 		}
