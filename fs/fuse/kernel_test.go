@@ -188,7 +188,6 @@ func TestStale(t *testing.T) {
 	if s := c.sh(`cat svc/status | head -1`); s != "state=ready\n" {
 		t.Errorf("the first, after that: got %q", s)
 	}
-	c.errs.Reset()
 	c.close()
 }
 
@@ -293,7 +292,6 @@ func TestErrno(t *testing.T) {
 	if s := readFile(t, c.path("svc/err")); !strings.Contains(s, "busy") {
 		t.Errorf("err: got %q, want the last refusal", s)
 	}
-	c.errs.Reset() // it logged the connection's end
 }
 
 func errnoOf(err error) syscall.Errno {
@@ -351,16 +349,16 @@ func TestRequests(t *testing.T) {
 		t.Helper()
 		before := count()
 		c.sh(`! grep -r 'no such words' objects`)
-		within(t, 5*time.Second, "releases", func() bool { return c.stat("release")-before["release"] == 1024 })
+		within(t, 5*time.Second, "releases", func() bool { return c.stat("release")-before["release"] == 512 })
 		after := count()
 		for name, n := range want {
 			if got := after[name] - before[name]; got > n {
-				t.Errorf("%s: %d %s requests for 1,024 files, want %d at most", what, got, name, n)
+				t.Errorf("%s: %d %s requests for 512 files, want %d at most", what, got, name, n)
 			}
 		}
 	}
-	run("cold", map[string]int{"lookup": 100, "getattr": 10, "open": 1024, "read": 0, "flush": 0, "store": 1024, "kept": 0})
-	run("warm", map[string]int{"lookup": 260, "getattr": 260, "open": 1024, "read": 0, "flush": 0, "store": 0, "readdirplus": 2, "readdir": 2})
+	run("cold", map[string]int{"lookup": 100, "getattr": 10, "open": 512, "read": 0, "flush": 0, "store": 512, "kept": 0})
+	run("warm", map[string]int{"lookup": 260, "getattr": 260, "open": 512, "read": 0, "flush": 0, "store": 0, "readdirplus": 2, "readdir": 2})
 }
 
 // TestFresh changes a file that the kernel has cached.
@@ -553,15 +551,15 @@ func uint64le(b []byte) (n uint64) {
 // TestMillion lists a directory of 1,000,000 entries by name, and the first
 // 200,000 with their attributes, which is more than the kernel is let know.
 func TestMillion(t *testing.T) {
-	if testing.Short() {
-		t.Skip("short")
+	if testing.Short() || raceOn {
+		t.Skip("short, or under the race detector: a million takes its time")
 	}
 	c := mount(t, "HARVEST_FUSE_FLAT=200000")
 	if s := c.sh(`ls -U million | wc -l`); s != "1000000\n" {
 		t.Errorf("got %s names, want 1000000", s)
 	}
 	hwm := strings.Fields(c.ask("rss"))[1]
-	if n, _ := strconv.Atoi(hwm); n > 100<<10 && !raceOn {
+	if n, _ := strconv.Atoi(hwm); n > 100<<10 {
 		t.Errorf("resident size: %d kB at most, want under 100 MB", n)
 	}
 	if s := c.sh(`ls -lU flat | wc -l`); s != "200001\n" {
@@ -570,7 +568,7 @@ func TestMillion(t *testing.T) {
 	after := strings.Fields(c.ask("rss"))[1]
 	t.Logf("resident kB at most: %s after the names of 1,000,000, %s after ls -l of 200,000; %d nodes pruned", hwm, after, c.stat("prune"))
 	within(t, 10*time.Second, "nodes", func() bool { return c.stat("nodes") <= maxNodes+1000 })
-	if n, _ := strconv.Atoi(after); n > 150<<10 && !raceOn {
+	if n, _ := strconv.Atoi(after); n > 150<<10 {
 		t.Errorf("resident size after ls -l: %d kB", n)
 	}
 }

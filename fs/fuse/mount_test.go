@@ -75,7 +75,7 @@ func (w *world) root() fs.Dir {
 		"svc":     fs.Static(fs.ID("svc"), svc),
 		"disk":    w.disk,
 		"hard":    fs.Static(fs.ID("hard"), map[string]fs.Node{"reset": broken{}, "foreign": strange{}}),
-		"objects": folders(1000, 2048),
+		"objects": folders(512, 2048),
 		"folders": folders(envInt("HARVEST_FUSE_FILES", 10000), 2048),
 		"flat":    many{key: "flat_", n: envInt("HARVEST_FUSE_FLAT", 100000), size: 2048},
 		"million": many{key: "million_", n: 1000000, size: 2048},
@@ -219,8 +219,26 @@ type child struct {
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	out  *bufio.Reader
-	errs *bytes.Buffer
+	errs *output
 	over bool
+}
+
+// output is what a child says, while it still may.
+type output struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
 }
 
 // mount starts a child; env are settings of it. It is unmounted, and must end
@@ -235,7 +253,7 @@ func mount(tb testing.TB, env ...string) *child {
 
 func startChild(tb testing.TB, dir string, env ...string) *child {
 	tb.Helper()
-	c := &child{tb: tb, dir: dir, cmd: exec.Command(os.Args[0]), errs: new(bytes.Buffer)}
+	c := &child{tb: tb, dir: dir, cmd: exec.Command(os.Args[0]), errs: new(output)}
 	c.cmd.Env = append(append(os.Environ(), envChild+"="+dir), env...)
 	c.cmd.Stderr = c.errs
 	var err error

@@ -53,14 +53,39 @@ func (t *tree) changed(ev fs.Event) {
 		return
 	}
 	n.listed = 0
+	d, _ := n.node.(fs.Dir)
 	t.mu.Unlock()
-	if ev.Name == "" {
+	switch {
+	case ev.Name == "":
 		t.count.invalInode.Add(1)
 		t.raw.InodeNotify(n.id, 0, 0)
-		return
+	case d != nil && !t.right(n, d, ev.Name):
+		t.count.invalEntry.Add(1)
+		t.raw.EntryNotify(n.id, ev.Name)
 	}
-	t.count.invalEntry.Add(1)
-	t.raw.EntryNotify(n.id, ev.Name)
+}
+
+// right tells whether the kernel's idea of a name may stand. To say that it is
+// wrong takes the name from whoever has it open or stands in it, so it is not
+// said of what the kernel itself has just made, nor ever of a directory that
+// is there: its name is believed for a second only.
+func (t *tree) right(up *node, d fs.Dir, name string) bool {
+	c, ctx := t.begin(nil, t.who.self)
+	if c == nil {
+		return true
+	}
+	defer c.end()
+	fn, err := d.Lookup(ctx, name)
+	if err != nil {
+		return false
+	}
+	if _, ok := fn.(fs.Dir); ok {
+		return true
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	n := t.nodes[t.id(fn.Stat())]
+	return n != nil && n.up == up && n.name == name
 }
 
 // A note is about a node and the name it was found under.
