@@ -30,7 +30,7 @@ func (t *trial) word(ctx context.Context, broker string) (string, error) {
 		return "", err
 	}
 	defer f.Close()
-	in := map[string]int{}
+	in, seen := map[string]int{}, map[string]bool{}
 	dec := soif.NewDecoder(f, soif.Limits{})
 	for n := 0; n < titlesRead; n++ {
 		var o soif.Object
@@ -41,7 +41,12 @@ func (t *trial) word(ctx context.Context, broker string) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("%s/soif: %w", broker, err)
 		}
-		for w := range titleWords(o.Text("Title")) {
+		title := o.Text("Title")
+		if seen[title] {
+			continue // copies make a dull first answer
+		}
+		seen[title] = true
+		for w := range titleWords(title) {
 			in[w]++
 		}
 	}
