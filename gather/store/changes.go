@@ -171,7 +171,11 @@ func (s *Store) someChanges(at, until uint64) (rows []row, upTo uint64, err erro
 			if !ok || r.Seq != seq {
 				return fmt.Errorf("index of change %d: %w", seq, ErrDamaged)
 			}
-			rows = append(rows, r)
+			if now, _, err := v.state(r.OID); err != nil {
+				return err
+			} else if now.Seq == seq { // else it changed again, and is among the recent
+				rows = append(rows, r)
+			}
 		}
 		return nil
 	})
@@ -193,15 +197,19 @@ func (s *Store) someChanges(at, until uint64) (rows []row, upTo uint64, err erro
 	return rows, upTo, nil
 }
 
-// recent returns the rows of the tables with numbers in a range, in order.
+// recent returns the rows of the tables with numbers in a range, in order, the
+// latest of each object.
 func (s *Store) recent(at, until uint64) (rows []row) {
+	in := func(r *row) bool { return r.Seq > at && r.Seq <= until }
 	s.mu.RLock()
-	for _, t := range [2]*table{s.entering, s.active} {
-		if t == nil {
-			continue
+	for _, r := range s.active.rows {
+		if in(r) {
+			rows = append(rows, *r)
 		}
-		for _, r := range t.rows {
-			if r.Seq > at && r.Seq <= until {
+	}
+	if s.entering != nil {
+		for _, r := range s.entering.rows {
+			if in(r) && s.active.rows[r.OID] == nil {
 				rows = append(rows, *r)
 			}
 		}

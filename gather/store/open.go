@@ -505,10 +505,17 @@ func (r *recovery) replayFrame(seg *segment, off int64, f *frame) error {
 	if !r.remade { // a new index has no place until it is whole
 		s.end = place{seg.id, uint32(off) + uint32(f.length)}
 	}
-	if s.active.n >= s.opt.Pending {
-		return s.flush()
+	if s.active.n < s.opt.Pending {
+		return nil
 	}
-	return nil
+	err := s.flush()
+	if err != nil && !r.remade {
+		// On a full disk, say. What the index does not have is little, and
+		// is held in memory as it was before the restart.
+		s.lg.Warn("store index", "dir", s.dir, "err", err)
+		return nil
+	}
+	return err
 }
 
 // item makes of a change in a frame what prepare and resolve made of it first.
