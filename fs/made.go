@@ -67,7 +67,7 @@ func (s *spool) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 		return 0, iofs.ErrInvalid
 	}
 	for {
-		n, err, wait := s.take(p, off)
+		n, wait, err := s.take(p, off)
 		if wait == nil {
 			return n, err
 		}
@@ -79,7 +79,9 @@ func (s *spool) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	}
 }
 
-func (s *spool) take(p []byte, off int64) (int, error, <-chan struct{}) {
+// take reads what there is; while there is nothing it gives the channel that
+// tells when to look again.
+func (s *spool) take(p []byte, off int64) (n int, wait <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.begun && !s.closed {
@@ -96,23 +98,20 @@ func (s *spool) take(p []byte, off int64) (int, error, <-chan struct{}) {
 	}
 	switch {
 	case s.closed:
-		return 0, iofs.ErrClosed, nil
+		return 0, nil, iofs.ErrClosed
 	case off < s.size && (s.ended || s.size-off >= int64(len(p))):
-		n := int64(len(p))
-		if n > s.size-off {
-			n = s.size - off
-		}
+		p = p[:min(int64(len(p)), s.size-off)]
 		if s.file == nil {
 			return copy(p, s.mem[off:]), nil, nil
 		}
-		m, err := s.file.ReadAt(p[:n], off)
-		return m, err, nil
+		n, err = s.file.ReadAt(p, off)
+		return n, nil, err
 	case s.ended && s.err != nil:
-		return 0, s.err, nil
+		return 0, nil, s.err
 	case s.ended:
-		return 0, io.EOF, nil
+		return 0, nil, io.EOF
 	}
-	return 0, nil, s.moved
+	return 0, s.moved, nil
 }
 
 func (s *spool) run(ctx context.Context) {
