@@ -43,7 +43,7 @@ func (s *Store) Files(id func(parts ...string) uint64, bus *fs.Bus) map[string]f
 		"soif":     collection{t, false},
 		"soif.zst": collection{t, true},
 		"since":    fs.Func{Path: id("since"), Look: t.lookSince, Each: t.eachSince},
-		"digest":   t.digestFile("digest", "", t.writeDigest),
+		"digest":   t.rootDigest(),
 	}
 }
 
@@ -229,14 +229,40 @@ func scanAfter(name string) string {
 	return name[:n]
 }
 
-// digestFile is a file with digests.
+// digestFile is a file with digests: made when it is opened, but its length
+// is known before, as that of the lines for what the digests count. A digest
+// that cannot be had now is told by the read.
 func (t *tree) digestFile(name, prefix string, produce func(ctx context.Context, w io.Writer, prefix string) error) fs.Node {
-	path := t.id(name)
-	switch {
-	case prefix != "":
-		path = t.id("objects", prefix, name)
+	st := fs.Stat{Path: t.id(name), Vers: t.vers(prefix)(), Kind: fs.Made, Mode: 0o444}
+	var b bytes.Buffer
+	if prefix != "" {
+		st.Path = t.id("objects", prefix, name)
+		if d, err := t.s.Digest(prefix); err == nil {
+			st.Size = d.Count * objectDigestLine
+		}
+	} else if produce(context.Background(), &b, prefix) == nil {
+		st.Size = int64(b.Len())
 	}
-	return fs.Stream(path, t.vers(prefix)(), func(ctx context.Context, w io.Writer) error { return produce(ctx, w, prefix) })
+	return fs.Bytes(st, func(ctx context.Context) ([]byte, error) {
+		var b bytes.Buffer
+		err := produce(ctx, &b, prefix)
+		return b.Bytes(), err
+	})
+}
+
+// objectDigestLine is the length of a line of objects/3f/digest: OID, tab,
+// hash, newline.
+const objectDigestLine = 32 + 1 + 32 + 1
+
+// rootDigest is the digest file of the whole collection, as it is when asked.
+func (t *tree) rootDigest() fs.Node {
+	return fs.Text(t.id("digest"), func() string {
+		var b bytes.Buffer
+		if err := t.writeDigest(context.Background(), &b, ""); err != nil {
+			return ""
+		}
+		return b.String()
+	})
 }
 
 func (t *tree) writeDigest(_ context.Context, w io.Writer, _ string) error {
