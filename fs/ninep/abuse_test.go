@@ -23,7 +23,10 @@ import (
 	"harvest/fs"
 )
 
-const childEnv = "HARVEST_NINEP_SERVE"
+const (
+	childEnv = "HARVEST_NINEP_SERVE" // where to listen
+	childDir = "HARVEST_NINEP_DIR"   // what to serve as disk
+)
 
 // zeros is a file of 1 GB that takes no memory.
 type zeros struct{}
@@ -55,6 +58,15 @@ func TestServeChild(t *testing.T) {
 	}
 	root := theTree()
 	root.names["big"] = zeros{}
+	root.names["million"] = numbers(1e6)
+	root.names["hundred"] = numbers(1e5)
+	if dir := os.Getenv(childDir); dir != "" {
+		n, err := realNode(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		root.names["disk"] = n
+	}
 	l, err := Listen(t.Context(), addr, ListenOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -206,7 +218,11 @@ func (r *rough) attach(msize int) *rough {
 // TestAbuse has clients do all the harm they can, and meanwhile another one
 // wants to be served.
 func TestAbuse(t *testing.T) {
-	const many = 10000
+	many := 10000
+	if raceOn {
+		many = 2000
+		t.Log("the race detector is on: 2,000 requests at a time, not 10,000")
+	}
 	addr, pid := child(t, "tcp!127.0.0.1!0")
 	ctx := t.Context()
 	good, err := Dial(ctx, addr, DialOptions{})

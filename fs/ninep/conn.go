@@ -27,8 +27,8 @@ const (
 	putHeader  = 23 // of a Twrite before its data
 )
 
-// A conn is one connection: a reader (the goroutine in loop), a goroutine for
-// each request that may wait, and whoever is draining the outbox.
+// A conn is one connection: a reader, a goroutine for each request that
+// takes its time, and whoever is draining the outbox.
 type conn struct {
 	srv   *Server
 	nc    net.Conn
@@ -38,7 +38,8 @@ type conn struct {
 	out   *outbox
 	base  context.Context
 	trace bool
-	work  sync.WaitGroup // the requests' goroutines
+	work  sync.WaitGroup // the readers' and requests' goroutines
+	ended chan error     // why the last reader ended
 
 	attached atomic.Bool
 
@@ -136,6 +137,7 @@ func (v *Server) newConn(ctx context.Context, nc net.Conn, root fs.Dir, u *fs.Us
 		srv: v, nc: nc, srvc: svc, s: svc.session(),
 		br:    bufio.NewReaderSize(nc, inBuffer),
 		trace: v.lg.Enabled(ctx, levelTrace),
+		ended: make(chan error, 1),
 		tags:  make(map[uint16]*request), lanes: make(map[uint32]*lane),
 	}
 	c.changed.L = &c.mu
@@ -163,7 +165,9 @@ func (c *conn) context(tag uint16) context.Context {
 // then what is running is given a moment to finish.
 func (c *conn) serve(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, c.stop)
-	err := c.loop()
+	c.deadline(time.Now().Add(c.srv.limits.Handshake))
+	c.startReader()
+	err := <-c.ended
 	stop()
 	if ctx.Err() != nil {
 		err = nil
@@ -237,9 +241,63 @@ func (c *conn) deadline(t time.Time) {
 	}
 }
 
-// loop reads requests. What it can answer without waiting it answers itself.
-func (c *conn) loop() error {
-	c.deadline(time.Now().Add(c.srv.limits.Handshake))
+// A reader is the goroutine that reads requests. One that comes alone it runs
+// itself, which saves waking another; should that take longer than handOver,
+// a new reader takes its place, and it ends with the request.
+type reader struct {
+	c      *conn
+	state  atomic.Int32
+	timer  *time.Timer
+	passed bool // the place is taken
+}
+
+const (
+	handOver = 500 * time.Microsecond
+
+	reading = iota
+	busy
+	passedOn
+)
+
+// startReader makes a new reader. There is none, or it is busy.
+func (c *conn) startReader() {
+	rd := &reader{c: c}
+	c.work.Go(func() {
+		err := rd.loop()
+		if rd.timer != nil {
+			rd.timer.Stop()
+		}
+		if !rd.passed {
+			c.ended <- err
+		}
+	})
+}
+
+// run runs a request that is free. It tells whether reading goes on.
+func (rd *reader) run(r *request) bool {
+	c := rd.c
+	rd.state.Store(busy)
+	if rd.timer == nil {
+		rd.timer = time.AfterFunc(handOver, func() {
+			if rd.state.CompareAndSwap(busy, passedOn) {
+				c.startReader()
+			}
+		})
+	} else {
+		rd.timer.Reset(handOver)
+	}
+	m, buf, n := c.run(r)
+	r.cancel()
+	rd.passed = !rd.state.CompareAndSwap(busy, reading)
+	rd.timer.Stop()
+	// While it reads on, what it has to say goes out before it waits.
+	c.finish(r, m, buf, n, true, rd.passed)
+	return !rd.passed
+}
+
+// loop reads requests until the connection ends or another reads.
+func (rd *reader) loop() error {
+	c := rd.c
 	for {
 		size, err := c.frame()
 		if err != nil {
@@ -258,19 +316,18 @@ func (c *conn) loop() error {
 		}
 		switch {
 		case r.kind == proto.Tversion:
-			err = c.version(r)
-		case c.s.msize == 0:
-			err = frameError(r.kind, "before Tversion")
-		default:
-			c.srv.stats.requests[r.kind-100].Add(1)
-			if r.kind == proto.Tflush {
-				c.flush(r)
-			} else {
-				c.dispatch(r)
+			if err := c.version(r); err != nil {
+				return err
 			}
+			continue
+		case c.s.msize == 0:
+			return frameError(r.kind, "before Tversion")
 		}
-		if err != nil {
-			return err
+		c.srv.stats.requests[r.kind-100].Add(1)
+		if r.kind == proto.Tflush {
+			c.flush(r)
+		} else if c.dispatch(r) && !rd.run(r) {
+			return nil
 		}
 	}
 }
@@ -467,20 +524,21 @@ func (c *conn) refuse(tag uint16, text string) {
 	c.out.put(1, func(b []byte) []byte { return append(b, m.Compose()...) })
 }
 
-// dispatch puts a request into its lanes, and runs it if it may.
-func (c *conn) dispatch(r *request) {
+// dispatch puts a request into its lanes, and has it run if it may. It tells
+// whether the reader is to do so itself.
+func (c *conn) dispatch(r *request) bool {
 	c.out.wait()
 	c.mu.Lock()
 	if c.tags[r.tag] != nil || r.tag == noTag {
 		c.refuse(r.tag, "tag in use")
 		c.mu.Unlock()
 		c.srv.pool.put(r.data)
-		return
+		return false
 	}
 	if c.dead {
 		c.mu.Unlock()
 		c.srv.pool.put(r.data)
-		return
+		return false
 	}
 	fid, order, quick := r.fid, alone, false
 	switch t := r.call.(type) {
@@ -527,7 +585,7 @@ func (c *conn) dispatch(r *request) {
 	if r.live && c.blocked >= c.srv.limits.Blocked {
 		c.refuse(r.tag, ename(syscall.EAGAIN))
 		c.mu.Unlock()
-		return
+		return false
 	}
 	c.tags[r.tag] = r
 	c.inq += r.cost
@@ -537,18 +595,25 @@ func (c *conn) dispatch(r *request) {
 	c.join(r, fid, order)
 	if !r.free() {
 		c.mu.Unlock()
-		return
+		return false
 	}
 	if quick {
 		// It touches tables in memory and Stat, which never block.
 		r.state = running
 		c.mu.Unlock()
 		m, buf, n := c.run(r)
-		c.finish(r, m, buf, n, false)
-		return
+		c.finish(r, m, buf, n, false, false)
+		return false
+	}
+	if !r.live && c.running < c.srv.limits.Running && c.br.Buffered() == 0 {
+		c.running++
+		c.enter(r)
+		c.mu.Unlock()
+		return true
 	}
 	c.start(r)
 	c.mu.Unlock()
+	return false
 }
 
 func (c *conn) join(r *request, fid uint32, o order) {
@@ -602,16 +667,19 @@ func (c *conn) start(r *request) {
 	c.launch(r)
 }
 
-func (c *conn) launch(r *request) {
+// enter makes a request a running one; mu is held.
+func (c *conn) enter(r *request) {
 	r.state = running
 	r.ctx, r.cancel = context.WithCancel(c.base)
-	c.work.Add(1)
-	go func() {
-		defer c.work.Done()
+}
+
+func (c *conn) launch(r *request) {
+	c.enter(r)
+	c.work.Go(func() {
 		m, buf, n := c.run(r)
 		r.cancel()
-		c.finish(r, m, buf, n, true)
-	}()
+		c.finish(r, m, buf, n, true, true)
+	})
 }
 
 // run gives the reply to a request: a message, or a buffer with n bytes of
@@ -767,14 +835,15 @@ func (c *conn) release(n int) {
 }
 
 // finish queues the reply of a request that ran and starts what waited for
-// it. With push, it also writes.
-func (c *conn) finish(r *request, m proto.FCall, buf *buffer, n int, push bool) {
+// it. Counted says that it was counted in running, push that it is to be
+// written now.
+func (c *conn) finish(r *request, m proto.FCall, buf *buffer, n int, counted, push bool) {
 	if c.trace && m != nil {
 		c.srv.lg.Log(c.base, levelTrace, "9p", "r", m.String())
 	}
 	c.out.wait()
 	c.mu.Lock()
-	if push && !r.live {
+	if counted && !r.live {
 		c.running--
 	}
 	if buf != nil {

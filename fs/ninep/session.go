@@ -814,8 +814,9 @@ func (s *session) rename(ctx context.Context, n uint32, f *fid, name string) err
 	return nil
 }
 
-func qidOf(n fs.Node) proto.Qid {
-	st := n.Stat()
+func qidOf(n fs.Node) proto.Qid { return qid(n, n.Stat()) }
+
+func qid(n fs.Node, st fs.Stat) proto.Qid {
 	q := proto.Qid{Vers: st.Vers, Uid: st.Path}
 	if _, ok := n.(fs.Dir); ok {
 		q.Qtype = 0x80
@@ -829,7 +830,7 @@ func qidOf(n fs.Node) proto.Qid {
 func (v *Server) stat(name string, n fs.Node) proto.Stat {
 	st := n.Stat()
 	p := proto.Stat{
-		Type: kindMark, Dev: uint32(st.Kind), Qid: qidOf(n), Mode: uint32(st.Mode.Perm()),
+		Type: kindMark, Dev: uint32(st.Kind), Qid: qid(n, st), Mode: uint32(st.Mode.Perm()),
 		Length: uint64(max(st.Size, 0)), Name: name, Uid: st.Owner, Gid: st.Group,
 	}
 	p.Mode |= uint32(p.Qid.Qtype) << 24
