@@ -151,7 +151,6 @@ func benchStore(b *testing.B, n int) {
 			if i%20000 == 0 {
 				var ms runtime.MemStats
 				runtime.ReadMemStats(&ms)
-				fmt.Println("DBG", i, memory("VmRSS")/1e6, memory("RssAnon")/1e6, memory("RssFile")/1e6, ms.HeapInuse>>20, ms.HeapSys>>20, ms.HeapReleased>>20, ms.NextGC>>20, s.db.Stats().FreePageN, s.db.Stats().PendingPageN)
 			}
 		}
 	}

@@ -311,9 +311,12 @@ func TestListing(t *testing.T) {
 			return names
 		}
 		all := list("")
-		marks := append(slices.Clone(all), "0", "3", "3f", "3f0", "d", "dd", "digesta", "dig", "e", "zz", "~", "@", "A", "/", "3f0g", "3f.", "é")
-		for _, name := range all {
-			marks = append(marks, strings.TrimSuffix(name, ".soif"), name+"x", name[:len(name)/2])
+		marks := append(slices.Clone(all[:min(20, len(all))]), "0", "3", "3f", "3f0", "d", "dd", "digesta", "dig", "e", "zz", "~", "@", "A", "/", "3f0g", "3f.", "é")
+		for i, name := range all {
+			if len(all) > 100 && i%50 != 0 {
+				continue // each costs a list of the rest
+			}
+			marks = append(marks, name, strings.TrimSuffix(name, ".soif"), name+"x", name[:len(name)/2])
 		}
 		for _, after := range marks {
 			i, found := slices.BinarySearch(all, after)
