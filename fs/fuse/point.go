@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"syscall"
 )
@@ -34,6 +35,10 @@ func Stale(err error) bool {
 // Unmount takes away the tree that some process mounted on point. One in use
 // is EBUSY; one whose server died goes in any case.
 func Unmount(point string) error {
+	point, err := filepath.Abs(point)
+	if err != nil {
+		return err
+	}
 	if _, err := os.Stat(point); Stale(err) {
 		return detach(point)
 	}
