@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -224,8 +225,8 @@ func TestExamples(t *testing.T) {
 					t.Errorf("line %d: %s: did not run to its end", c.line, strings.TrimSpace(c.text))
 					break
 				}
-				if !match(c.want, lines(got[i])) {
-					t.Errorf("line %d: %s\ngot:\n%s\nwant:\n%s", c.line, strings.TrimSpace(c.text), got[i], strings.Join(c.want, "\n"))
+				if !c.shows(got[i]) {
+					t.Errorf("line %d: %s\ngot:\n%s(exit %d)\nwant:\n%s", c.line, strings.TrimSpace(c.text), got[i].text, got[i].status, strings.Join(c.want, "\n"))
 				}
 			}
 			if err != nil {
@@ -253,16 +254,35 @@ func missing(need []string) string {
 	return ""
 }
 
-// mark ends the output of a command.
+// output is what a command wrote, and how it ended.
+type output struct {
+	text   string
+	status int
+}
+
+// shows tells whether the page shows that output. A last line of (exit N)
+// is about the status, which else may be any.
+func (c command) shows(got output) bool {
+	want := lines(strings.Join(c.want, "\n"))
+	if status, ok := strings.CutPrefix(want[len(want)-1], "(exit "); ok {
+		if status != fmt.Sprintf("%d)", got.status) {
+			return false
+		}
+		want = want[:len(want)-1]
+	}
+	return match(want, lines(got.text))
+}
+
+// mark stands before and after the status that follows a command's output.
 const mark = "\x1e"
 
 // play runs commands in one shell, in an empty folder, and gives what each
 // of them wrote. The status of a command is still in $? for the next. What
 // they leave running is ended.
-func play(dir, bin string, cmds []command) ([]string, error) {
+func play(dir, bin string, cmds []command) ([]output, error) {
 	var script strings.Builder
 	for _, c := range cmds {
-		fmt.Fprintf(&script, "%s\n{ status=$?; printf '%s'; (exit $status); } 2>&1\n", strings.TrimSuffix(c.text, "\n"), mark)
+		fmt.Fprintf(&script, "%s\n{ status=$?; printf '%s%%d%s' $status; (exit $status); } 2>&1\n", strings.TrimSuffix(c.text, "\n"), mark, mark)
 	}
 	home := filepath.Join(dir, "work")
 	if err := os.Mkdir(home, 0o755); err != nil {
@@ -301,8 +321,15 @@ func play(dir, bin string, cmds []command) ([]string, error) {
 	if ctx.Err() != nil {
 		err = fmt.Errorf("the examples are not done after %v", patience)
 	}
-	parts := strings.Split(string(b), mark)
-	return parts[:len(parts)-1], err
+	var all []output
+	for parts := strings.Split(string(b), mark); len(parts) > 2; parts = parts[2:] {
+		status, serr := strconv.Atoi(parts[1])
+		if serr != nil {
+			return all, serr
+		}
+		all = append(all, output{parts[0], status})
+	}
+	return all, err
 }
 
 // stop ends what the shell left in its process group: politely, so that a
@@ -327,7 +354,9 @@ func lines(text string) []string { return strings.Split(strings.TrimRight(text, 
 // match compares output with what a page shows of it, in which a line of
 // three dots is any number of lines and an ellipsis any text.
 func match(want, got []string) bool {
-	want = lines(strings.Join(want, "\n"))
+	if len(want) == 0 {
+		want = []string{""}
+	}
 	for len(want) > 0 && want[0] != "..." {
 		if len(got) == 0 || !matchLine(want[0], got[0]) {
 			return false
@@ -390,7 +419,7 @@ func TestMatch(t *testing.T) {
 }
 
 const sample = "# x(1)\n\n## NAME\n\nx - a page\n\n## SYNOPSIS\n\n    x\n\n## DESCRIPTION\n\nText.\n\n```sh\n$ false\n```\n\n" +
-	"## EXAMPLES\n\n```sh\n$ cat <<E\n> ## one\n>\n> two\n> E\n## one\n\ntwo\n$ false\n$ echo $?; echo bad >&2\n1\nbad\n```\n\n" +
+	"## EXAMPLES\n\n```sh\n$ cat <<E\n> ## one\n>\n> two\n> E\n## one\n\ntwo\n$ false\n(exit 1)\n$ false\n$ echo $?; echo bad >&2\n1\nbad\n```\n\n" +
 	"```\n$ not run\n```\n\n```sh nosuchprogram\n$ sleep 1000 & cd /\n```\n\n## SEE ALSO\n\n[x(1)](x.1.md)\n\n## DIAGNOSTICS\n\nNone.\n\n## BUGS\n\nNone.\n"
 
 // TestPage holds the reading of pages to one.
@@ -412,24 +441,29 @@ func TestPage(t *testing.T) {
 		}
 	}
 	cmds := transcript(sample)
-	if len(cmds) != 4 {
-		t.Fatalf("got %d commands, want 4: %+v", len(cmds), cmds)
+	if len(cmds) != 5 {
+		t.Fatalf("got %d commands, want 5: %+v", len(cmds), cmds)
 	}
-	if why := missing(cmds[3].need); why == "" {
+	if why := missing(cmds[4].need); why == "" {
 		t.Error("nosuchprogram: got no complaint")
 	}
-	cmds[3].text = "sleep 1000 & echo $!\n" // to be ended with the shell
+	cmds[4].text = "sleep 1000 & echo $!\n" // to be ended with the shell
 	got, err := play(t.TempDir(), "", cmds)
-	if err != nil || len(got) != 4 {
-		t.Fatalf("got %q, %v, want the output of 4 commands", got, err)
+	if err != nil || len(got) != 5 {
+		t.Fatalf("got %v, %v, want the output of 5 commands", got, err)
 	}
-	for i, c := range cmds[:3] {
-		if !match(c.want, lines(got[i])) {
-			t.Errorf("%s: got %q, want %q", c.text, got[i], c.want)
+	for i, c := range cmds[:4] {
+		if !c.shows(got[i]) {
+			t.Errorf("%s: got %v, want %q", c.text, got[i], c.want)
 		}
 	}
-	if _, err := os.Stat("/proc/" + strings.TrimSpace(got[3])); err == nil {
+	if _, err := os.Stat("/proc/" + strings.TrimSpace(got[4].text)); err == nil {
 		t.Error("what was left running still runs")
+	}
+	for want, ok := range map[string]bool{"(exit 1)": true, "(exit 2)": false, "": true, "x\n(exit 1)": false, "...\n(exit 1)": true} {
+		if got := (command{want: strings.Split(want, "\n")}).shows(output{"", 1}); got != ok {
+			t.Errorf("%q shows a silent exit 1: got %t, want %t", want, got, ok)
+		}
 	}
 	for _, l := range [][2]string{{"x(1)", "docs_test.go"}, {"x", "nosuch.md"}} {
 		if checkLink(".", l[0], l[1]) == "" {
