@@ -18,7 +18,7 @@ require (
 )
 
 require (
-	9fans.net/go v0.0.2 // indirect
+	9fans.net/go v0.0.7 // indirect
 	github.com/bits-and-blooms/bitset v1.20.0 // indirect
 	github.com/fhs/mux9p v0.3.1 // indirect
 	golang.org/x/text v0.43.0 // indirect
