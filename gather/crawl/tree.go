@@ -46,12 +46,12 @@ type listed struct {
 // one look at the database; the others go to the file workers. It returns when
 // all of them are committed, so that the root is taken off the queue last.
 func (v *visit) walk(ctx context.Context, p *Page, resp *http.Response) {
-	if p.root != nil && p.root.Leaf || p.root == nil && p.flags&byHand != 0 && v.covers(p) == nil {
+	if p.root != nil && p.root.Leaf || p.root == nil && p.flags&byHand != 0 && v.covers(p.URL) == nil {
 		p.Outcome, p.Why = Excluded, "a folder, not a leaf"
 		return
 	}
 	if p.root == nil {
-		p.root = v.covers(p)
+		p.root = v.covers(p.URL)
 		p.Root = p.root.URL
 	}
 	top := strings.TrimSuffix(p.URL, "/") + "/"
@@ -92,10 +92,10 @@ func (v *visit) walk(ctx context.Context, p *Page, resp *http.Response) {
 	}
 }
 
-// covers returns the root that a URL asked for by hand lies in, or nil.
-func (v *visit) covers(p *Page) *Root {
+// covers returns the tree that a URL asked for by hand lies in, or nil.
+func (v *visit) covers(u string) *Root {
 	for _, r := range v.roots {
-		if !r.Leaf && strings.HasPrefix(p.URL, strings.TrimSuffix(r.URL, "/")+"/") {
+		if !r.Leaf && strings.HasPrefix(u, strings.TrimSuffix(r.URL, "/")+"/") {
 			return r
 		}
 	}

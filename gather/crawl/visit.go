@@ -288,8 +288,8 @@ func (v *visit) isDue(d *Doc) bool {
 	if d.Queued() || d.Visit >= v.state.Number || d.State == Vanished {
 		return false
 	}
-	if d.Root == 0 {
-		return true
+	if d.Root == 0 { // by hand; but what lies in a tree is found by its walk
+		return polite(Origin(d.URL)) || v.covers(d.URL) == nil
 	}
 	r := v.roots[d.Root]
 	return r != nil && polite(Origin(d.URL)) && v.excluded(d.URL, r, d.Depth) == ""

@@ -352,7 +352,7 @@ func TestHostile(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"a.html": big("<div><p><h1>"), "b.html": big("<"), "c.html": big("<a href=x y=z "), "d.html": big("&#x"),
 		"e.html": big("<!--"), "f.html": big("<title>"), "g.html": append([]byte("<script>"), big("x</scrip")...),
-		"a.md": big("[a]("), "b.md": big("# x\n"), "c.md": big("```\n"), "d.md": big("*_`"),
+		"a.md": big("[a]("), "b.md": big("# x\n"), "c.md": big("```\n"), "d.md": big("*_`"), "e.md": big("<a <![ ```` /* ("),
 		"a.1": append([]byte(".TH A 1\n"), big(`\[\(\f`)...), "b.1": append([]byte(".TH A 1\n"), big(".SH \"a \\\"\n")...),
 		"a.c": big("int x("), "b.c": big("/*"), "c.c": big("#define a a("), "a.py": big(`"""`), "a.java": big("public static "),
 		"a.js": big("export default async "), "a.txt": big("\b\x1b["), "b.txt": big("\n\n"), "a.sh": big("a-"),

@@ -52,6 +52,9 @@ func sumMarkdown(w *worker, o *soif.Object, c *content, text []byte) {
 	w.fullText(o, c, text)
 }
 
+// maxLine is the part of a line that is looked at for marks.
+const maxLine = 4 << 10
+
 // mdStructure returns the headings and the first paragraph of text that is not
 // code.
 func mdStructure(text []byte) (headings []string, para string) {
@@ -60,6 +63,9 @@ func mdStructure(text []byte) (headings []string, para string) {
 	var lead []byte
 	done := false
 	for line := range bytes.Lines(text) {
+		if len(line) > maxLine { // no line of prose; the expressions below would take its square
+			line = line[:maxLine]
+		}
 		l := strings.TrimRight(string(line), " \t\r\n")
 		if strings.HasPrefix(strings.TrimSpace(l), "```") || strings.HasPrefix(strings.TrimSpace(l), "~~~") {
 			code = !code

@@ -94,11 +94,10 @@ func (l *language) comments(text []byte, n int) (first, all string) {
 		run = run[:0]
 	}
 	for len(text) > 0 && len(out) < n {
-		line, rest, _ := bytes.Cut(text, []byte("\n"))
-		trimmed := bytes.TrimLeft(line, " \t")
+		trimmed := bytes.TrimLeft(text, " \t")
 		if open := strings.TrimPrefix(l.open, "\n"); open != "" && bytes.HasPrefix(trimmed, []byte(open)) {
 			flush()
-			body := text[len(line)-len(trimmed)+len(open):]
+			body := trimmed[len(open):]
 			end := bytes.Index(body, []byte(l.close))
 			if end < 0 {
 				end = len(body)
@@ -110,8 +109,9 @@ func (l *language) comments(text []byte, n int) (first, all string) {
 			text = body[min(len(body), end+len(l.close)):]
 			continue
 		}
-		if l.line != "" && bytes.HasPrefix(trimmed, []byte(l.line)) && !bytes.HasPrefix(line, []byte("#!")) {
-			run = append(append(run, bytes.Trim(trimmed, " \t\r/#!;")...), '\n')
+		line, rest, _ := bytes.Cut(trimmed, []byte("\n"))
+		if l.line != "" && bytes.HasPrefix(line, []byte(l.line)) && !bytes.HasPrefix(line, []byte("#!")) {
+			run = append(append(run, bytes.Trim(line, " \t\r/#!;")...), '\n')
 		} else {
 			flush()
 		}

@@ -1,0 +1,703 @@
+package gather
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	iofs "io/fs"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"harvest/fs"
+	"harvest/fs/ndb"
+	"harvest/gather/soif"
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("HARVEST_TEST_GATHER"); dir != "" {
+		child(dir)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// A runner is a Gatherer that runs for the length of a test.
+type runner struct {
+	*Gatherer
+	t   testing.TB
+	end func()
+}
+
+func run(t testing.TB, dir, config string) *runner {
+	t.Helper()
+	g, err := Open(dir, "test", slog.New(slog.DiscardHandler), Options{Version: "1.0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if config != "" {
+		if err := g.setConfig(t.Context(), config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		g.Run(ctx)
+	}()
+	r := &runner{g, t, sync.OnceFunc(func() {
+		cancel()
+		<-done
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+	})}
+	t.Cleanup(r.end)
+	return r
+}
+
+// do writes a line to ctl.
+func (r *runner) do(line string) error {
+	n, err := r.Files().Lookup(r.t.Context(), "ctl")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return n.(*fs.CtlFile).Do(r.t.Context(), line+"\n")
+}
+
+func (r *runner) must(line string) {
+	r.t.Helper()
+	if err := r.do(line); err != nil {
+		r.t.Fatalf("%s: %v", line, err)
+	}
+}
+
+func (r *runner) read(name string) string {
+	r.t.Helper()
+	b, err := iofs.ReadFile(fs.IO(r.t.Context(), r.Files()), name)
+	if err != nil {
+		r.t.Fatalf("%s: %v", name, err)
+	}
+	return string(b)
+}
+
+// get reads one value of status.
+func (r *runner) get(key string) string {
+	r.t.Helper()
+	entries, err := ndb.Parse(r.read("status"))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, e := range entries {
+		if v, ok := e.Get(key); ok {
+			return v
+		}
+	}
+	return ""
+}
+
+// settle waits until the Gatherer is idle again, by its events.
+func (r *runner) settle() {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
+	defer cancel()
+	for r.get("state") == "running" {
+		n, err := r.Files().Lookup(ctx, "events.wait")
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		h, err := n.(fs.File).Open(ctx, fs.Read)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		if r.get("state") == "running" { // and so an event is to come
+			wait, cancel := context.WithTimeout(ctx, time.Second)
+			h.ReadAt(wait, make([]byte, 4096), 0)
+			cancel()
+		}
+		h.Close()
+		if ctx.Err() != nil {
+			r.t.Fatalf("still running:\n%s", r.read("status"))
+		}
+	}
+}
+
+// objects decodes all that is kept, by URL without a prefix.
+func (r *runner) objects(prefix string) map[string]soif.Object {
+	r.t.Helper()
+	var b bytes.Buffer
+	if err := r.store.WriteSOIF(r.t.Context(), &b); err != nil {
+		r.t.Fatal(err)
+	}
+	all := make(map[string]soif.Object)
+	d := soif.NewDecoder(&b, soif.Limits{})
+	for {
+		var o soif.Object
+		err := d.Next(&o)
+		if err == io.EOF {
+			return all
+		}
+		if err == nil {
+			err = o.Check()
+		}
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		all[strings.TrimPrefix(o.URL, prefix)] = o.Clone()
+	}
+}
+
+func names(all map[string]soif.Object) string {
+	var s []string
+	for u := range all {
+		s = append(s, u)
+	}
+	slices.Sort(s)
+	return strings.Join(s, " ")
+}
+
+func write(t testing.TB, name, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestTree(t *testing.T) {
+	dir := t.TempDir()
+	src := filepath.Join(dir, "src")
+	write(t, src+"/a.txt", "Title of a\n\nSome text about rivers and hills.\n")
+	write(t, src+"/sub/b c%.html", "<title>B</title><p>Another text, which tells of nothing at all but goes on for some time.")
+	write(t, src+"/x.bin", "\x00\x01\x02")
+	if err := os.Symlink("/etc/passwd", src+"/link"); err != nil {
+		t.Fatal(err)
+	}
+	r := run(t, filepath.Join(dir, "g"), "root url=file://"+src+"\n")
+	r.must("run")
+	r.settle()
+	all := r.objects("file://" + src)
+	if got, want := names(all), "/a.txt /sub/b%20c%25.html /x.bin"; got != want {
+		t.Fatalf("got %s, want %s\n%s", got, want, r.read("events"))
+	}
+	o := all["/a.txt"]
+	for name, want := range map[string]string{
+		"Type": "Text", "Title": "Title of a", "File-Size": "46", "Time-to-Live": "15552000", "Refresh-Rate": "2592000",
+		"Gatherer-Name": "test", "Gatherer-Version": "1.0", "Gatherer-Host": r.host, "MD5": "9bc1e75f4b6baa1b8d9b9c6e7ec5f2aa",
+		"Full-Text": "Title of a\n\nSome text about rivers and hills.",
+	} {
+		if name == "MD5" {
+			want = fmt.Sprintf("%x", r.mustDoc("file://"+src+"/a.txt"))
+		}
+		if got := o.Text(name); got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+	}
+	for key, want := range map[string]string{"state": "idle", "found": "4", "fetched": "3", "excluded": "1", "failed": "0", "queued": "0", "objects": "3", "visit": "1"} {
+		if got := r.get(key); got != want {
+			t.Errorf("status %s: got %q, want %q", key, got, want)
+		}
+	}
+
+	// What changes, changes; what goes, goes; the rest is not looked at.
+	write(t, src+"/a.txt", "Another title\n")
+	if err := os.Remove(src + "/x.bin"); err != nil {
+		t.Fatal(err)
+	}
+	before := r.store.Cursor().Seq
+	r.must("run")
+	r.settle()
+	all = r.objects("file://" + src)
+	if got, want := names(all), "/a.txt /sub/b%20c%25.html"; got != want {
+		t.Errorf("after changes: got %s, want %s", got, want)
+	}
+	if o := all["/a.txt"]; o.Text("Title") != "Another title" {
+		t.Errorf("Title: got %q", o.Text("Title"))
+	}
+	if n := r.store.Cursor().Seq - before; n != 2 {
+		t.Errorf("got %d changes, want 2", n)
+	}
+	if got := r.get("unchanged"); got != "1" {
+		t.Errorf("unchanged: got %s, want 1", got)
+	}
+
+	// Without full text they are all made anew; the config is in force at once.
+	if err := r.setConfig(t.Context(), "root url=file://"+src+"\nfulltext=no\n"); err != nil {
+		t.Fatal(err)
+	}
+	r.must("run")
+	r.settle()
+	for u, o := range r.objects("file://" + src) {
+		if _, ok := o.Get("Full-Text"); ok {
+			t.Errorf("%s has Full-Text", u)
+		}
+	}
+
+	// The tables.
+	docs := r.read("documents")
+	if line := strings.Split(docs, "\n")[0]; !strings.HasPrefix(line, "file://"+src+"/a.txt\tstored\t200\t14\t") || strings.Count(line, "\t") != 8 {
+		t.Errorf("documents: got %q", line)
+	}
+	if got := r.read("queue"); got != "" {
+		t.Errorf("queue: got %q, want nothing", got)
+	}
+
+	r.must("forget file://" + src + "/a.txt")
+	if err := r.do("forget file://" + src + "/a.txt"); !errors.Is(err, iofs.ErrNotExist) {
+		t.Errorf("forgotten twice: got %v, want that it does not exist", err)
+	}
+	if got, want := names(r.objects("file://"+src)), "/sub/b%20c%25.html"; got != want {
+		t.Errorf("after forget: got %s, want %s", got, want)
+	}
+	r.must("fetch file://" + src + "/a.txt")
+	r.settle()
+	if got, want := names(r.objects("file://"+src)), "/a.txt /sub/b%20c%25.html"; got != want {
+		t.Errorf("after fetch: got %s, want %s", got, want)
+	}
+	r.must("refresh")
+	r.settle()
+	if got := r.get("fetched"); got != "2" {
+		t.Errorf("refreshed: got %s, want 2", got)
+	}
+	r.must("compact")
+}
+
+func (r *runner) mustDoc(url string) [16]byte {
+	r.t.Helper()
+	d, err := r.frontier.Doc(url)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return d.MD5
+}
+
+// A site is a web server over a file of pages, with a log.
+type site struct {
+	*httptest.Server
+	mu    sync.Mutex
+	pages map[string]string
+	log   []string
+	block chan struct{} // a request of /slow waits for it
+}
+
+func serve(t testing.TB, file string) *site {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &site{pages: make(map[string]string), block: make(chan struct{})}
+	for part := range strings.SplitSeq("\n"+string(b), "\n-- ") {
+		if name, text, ok := strings.Cut(part, " --\n"); ok && !strings.Contains(name, "\n") {
+			s.pages[name] = text
+		}
+	}
+	s.Server = httptest.NewServer(s)
+	t.Cleanup(s.Close)
+	return s
+}
+
+func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/slow" {
+		select {
+		case <-s.block:
+		case <-r.Context().Done():
+		}
+	}
+	s.mu.Lock()
+	text, ok := s.pages[r.URL.Path]
+	s.log = append(s.log, r.URL.Path+" "+r.Header.Get("User-Agent"))
+	s.mu.Unlock()
+	if !ok {
+		http.NotFound(w, r)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html")
+	http.ServeContent(w, r, "", time.Unix(1e9, 0), strings.NewReader(text))
+}
+
+func TestSite(t *testing.T) {
+	s := serve(t, "crawl/testdata/site.txtar")
+	r := run(t, t.TempDir(), "root url="+s.URL+" delay=0s\nuser-agent=test/2 from=me@here\n")
+	r.must("run")
+	r.settle()
+	all := r.objects(s.URL)
+	if got, want := names(all), "/ /a.html /b/ /c.html /deep/er/d.html /deep/er/e.html /f.html /frame.html /gone.html /private/open.html"; got != want {
+		t.Errorf("got %s, want %s\n%s", got, want, r.read("events"))
+	}
+	if o := all["/"]; o.Text("Title") != "Home" || o.Text("Last-Modification-Time") != "1000000000" {
+		t.Errorf("/: got %s", o.Append(nil))
+	}
+	for _, l := range s.log {
+		if strings.HasPrefix(l, "/private/secret") || strings.HasPrefix(l, "/search") || !strings.HasSuffix(l, " test/2") {
+			t.Errorf("the server saw %q", l)
+		}
+	}
+	if got := r.read("hosts"); !strings.HasPrefix(got, s.URL+"\t200\t") {
+		t.Errorf("hosts: got %q", got)
+	}
+	// The config is read at each visit: what it denies now goes.
+	if err := r.setConfig(t.Context(), "root url="+s.URL+" delay=0s\ndeny=^/deep\n"); err != nil {
+		t.Fatal(err)
+	}
+	s.mu.Lock()
+	delete(s.pages, "/gone.html")
+	s.mu.Unlock()
+	r.must("run")
+	r.settle()
+	if got, want := names(r.objects(s.URL)), "/ /a.html /b/ /c.html /f.html /frame.html /private/open.html"; got != want {
+		t.Errorf("later: got %s, want %s\n%s", got, want, r.read("events"))
+	}
+	if got := r.get("fetched"); got != "7" { // another program version and agent do not matter, the config's print has not moved
+		if got != "0" {
+			t.Errorf("fetched: got %s, want 0", got)
+		}
+	}
+}
+
+// TestVerbs: stop, pause and resume, at work and at rest, over restarts.
+func TestVerbs(t *testing.T) {
+	s := serve(t, "crawl/testdata/site.txtar")
+	s.pages["/"] = "<a href=slow><a href=a.html>"
+	s.pages["/slow"] = "<title>Slow</title>"
+	dir := t.TempDir()
+	r := run(t, dir, "root url="+s.URL+" delay=0s depth=1\n")
+	if err := r.do("resume"); err == nil {
+		t.Error("resume: want it refused at rest")
+	}
+	if err := r.do("runn"); err == nil {
+		t.Error("runn: want it refused")
+	}
+	if got := r.read("err"); !strings.Contains(got, "runn") {
+		t.Errorf("err: got %q", got)
+	}
+	r.must("run")
+	r.must("pause") // returns when the visit has ended
+	if got := r.get("state"); got != "paused" {
+		t.Errorf("state: got %s, want paused", got)
+	}
+	if err := r.do("run"); !errors.Is(err, syscall.EBUSY) {
+		t.Errorf("run while paused: got %v, want busy", err)
+	}
+	if err := r.do("fetch " + s.URL); !errors.Is(err, syscall.EBUSY) {
+		t.Errorf("fetch while paused: got %v, want busy", err)
+	}
+	r.end()
+	r = run(t, dir, "")
+	if got := r.get("state"); got != "paused" {
+		t.Errorf("state after a restart: got %s, want paused", got)
+	}
+	close(s.block)
+	r.must("resume")
+	r.settle()
+	if got, want := names(r.objects(s.URL)), "/ /a.html /slow"; got != want && r.get("visit") != "0" {
+		t.Errorf("after resume: got %s, want %s\n%s", got, want, r.read("events"))
+	}
+	r.must("stop")
+	if got := r.get("state"); got != "stopped" {
+		t.Errorf("state: got %s, want stopped", got)
+	}
+	r.must("run")
+	r.settle()
+	if got, want := names(r.objects(s.URL)), "/ /a.html /slow"; got != want {
+		t.Errorf("after run: got %s, want %s\n%s", got, want, r.read("events"))
+	}
+}
+
+// TestEvery: visits come by themselves, and the time to the next is kept over a
+// restart.
+func TestEvery(t *testing.T) {
+	src := t.TempDir()
+	write(t, src+"/a.txt", "a\n")
+	dir := t.TempDir()
+	r := run(t, dir, "root url=file://"+src+"\nevery=1h\n")
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if _, err := r.store.Wait(ctx, 0); err != nil {
+		t.Fatalf("no visit was made: %v\n%s", err, r.read("status"))
+	}
+	r.settle()
+	was, err := r.frontier.Visited()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := r.get("next"), was.Ended.Add(time.Hour).UTC().Format(time.RFC3339); !strings.HasPrefix(got, strings.TrimSuffix(want, "Z")) {
+		t.Errorf("next: got %s, want %s", got, want)
+	}
+	r.end()
+	r = run(t, dir, "")
+	if v, wait, err := r.next(time.Now()); v != nil || wait > time.Hour || wait < 50*time.Minute || err != nil {
+		t.Errorf("after a restart: got a visit %t, wait %v, %v, want none for an hour", v != nil, wait, err)
+	}
+}
+
+func TestGatherers(t *testing.T) {
+	dir := t.TempDir()
+	lg := slog.New(slog.DiscardHandler)
+	open := func() (*Gatherers, func()) {
+		a, err := OpenAll(dir, lg, Options{Version: "1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			a.Run(ctx)
+		}()
+		return a, func() {
+			cancel()
+			<-done
+			if err := a.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	s := serve(t, "crawl/testdata/site.txtar")
+	s.pages["/"] = "<a href=slow>"
+	a, end := open()
+	d := a.Files()
+	for _, name := range []string{"web", "docs"} {
+		if _, err := d.(fs.Maker).Mkdir(t.Context(), name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := d.(fs.Maker).Mkdir(t.Context(), "web", 0o755); !errors.Is(err, iofs.ErrExist) {
+		t.Errorf("mkdir twice: got %v, want that it exists", err)
+	}
+	for _, bad := range []string{"", ".x", "a/b", "a b", strings.Repeat("x", 65)} {
+		if _, err := d.(fs.Maker).Mkdir(t.Context(), bad, 0o755); !errors.Is(err, iofs.ErrInvalid) {
+			t.Errorf("mkdir %q: got %v, want invalid", bad, err)
+		}
+	}
+	g, err := a.Get("web")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.run(t.Context(), nil); err == nil {
+		t.Error("run without a root: want it refused")
+	}
+	if err := g.setConfig(t.Context(), "root url="+s.URL+" delay=0s\n"); err != nil {
+		t.Fatal(err)
+	}
+	if err := g.run(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	rm := d.(fs.Remover)
+	if err := rm.Remove(t.Context(), "web"); !errors.Is(err, syscall.EBUSY) {
+		t.Errorf("rmdir of one that runs: got %v, want busy", err)
+	}
+	if err := rm.Remove(t.Context(), "docs"); err != nil {
+		t.Errorf("rmdir: %v", err)
+	}
+	if err := rm.Remove(t.Context(), "docs"); !errors.Is(err, iofs.ErrNotExist) {
+		t.Errorf("rmdir twice: got %v, want that it does not exist", err)
+	}
+	end()
+	a, end = open()
+	defer end()
+	listed := ""
+	for e, err := range a.Files().List(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		listed += e.Name + " "
+	}
+	if listed != "web " {
+		t.Errorf("after a restart: got %s, want web", listed)
+	}
+	if g, err = a.Get("web"); err != nil {
+		t.Fatal(err)
+	}
+	close(s.block)
+	if err := g.stop(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Files().(fs.Remover).Remove(t.Context(), "web"); err != nil {
+		t.Errorf("rmdir of one that is stopped: %v", err)
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 0 {
+		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// TestHostile: no file stops a run.
+func TestHostile(t *testing.T) {
+	src := t.TempDir()
+	r := rand.New(rand.NewPCG(1, 1))
+	junk := make([]byte, 1<<16)
+	for i := range junk {
+		junk[i] = byte(r.Uint32())
+	}
+	for _, suffix := range []string{".html", ".md", ".1", ".txt", ".c", ".gz", ".tar", ".tgz", ".py", ".png", ""} {
+		write(t, src+"/junk"+suffix, string(junk))
+		write(t, src+"/gz"+suffix, "\x1f\x8b\x08"+string(junk))
+		write(t, src+"/empty"+suffix, "")
+		write(t, src+"/open"+suffix, strings.Repeat("<a <![ <!-- .SH \" ```` /* (", 10000))
+	}
+	write(t, src+"/"+strings.Repeat("n", 250), "x")
+	write(t, src+"/\xff\xfe\n\t%41\\?#", "x")
+	if err := syscall.Mkfifo(src+"/pipe", 0o644); err != nil {
+		t.Fatal(err)
+	}
+	g := run(t, t.TempDir(), "root url=file://"+src+"\n")
+	g.must("run")
+	g.settle()
+	if got, want := g.get("fetched"), "46"; got != want || g.get("failed") != "0" {
+		t.Errorf("got fetched %s, failed %s, want %s, 0\n%s", got, g.get("failed"), want, g.read("events"))
+	}
+	g.objects("")
+}
+
+// child gathers in a process of its own until it is killed. It writes a line
+// for each object that the store has acknowledged.
+func child(dir string) {
+	lg := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	g, err := Open(dir, "test", lg, Options{})
+	if err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	go func() { // ends with the process
+		seq := uint64(0)
+		for {
+			next, err := g.store.Wait(context.Background(), seq)
+			if err != nil {
+				return
+			}
+			seq = next
+			fmt.Println("seq", seq)
+		}
+	}()
+	if err := g.run(context.Background(), nil); err != nil {
+		fmt.Println("error", err)
+		os.Exit(1)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	go func() {
+		for g.running() {
+			g.mu.Lock()
+			ended := g.ended
+			g.mu.Unlock()
+			if ended != nil {
+				<-ended
+			}
+		}
+		cancel()
+	}()
+	g.Run(ctx)
+	g.Close()
+	fmt.Println("end")
+}
+
+// TestKill kills a gathering process at random moments, and sees after each
+// that nothing the store acknowledged is gone, and at last that the run came to
+// its end with every document.
+func TestKill(t *testing.T) {
+	src := t.TempDir()
+	const files = 1500
+	for i := range files {
+		write(t, fmt.Sprintf("%s/%02d/%d.html", src, i%20, i), fmt.Sprintf("<title>Page %d</title><p>%s", i, strings.Repeat("word ", i%200)))
+	}
+	s := serve(t, "crawl/testdata/site.txtar")
+	dir := t.TempDir()
+	write(t, dir+"/config", "root url=file://"+src+"\nroot url="+s.URL+" delay=0s\n")
+	seed := uint64(time.Now().UnixNano())
+	r := rand.New(rand.NewPCG(seed, 0))
+	t.Logf("seed %d", seed)
+	kills, acked := 0, uint64(0)
+	for ended := false; !ended; {
+		if kills > 200 {
+			t.Fatal("the run does not come to its end")
+		}
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), "HARVEST_TEST_GATHER="+dir)
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(time.Duration(1+r.IntN(60+20*kills))*time.Millisecond, func() { cmd.Process.Kill() })
+		for sc := bufio.NewScanner(out); sc.Scan(); {
+			var n uint64
+			switch _, err := fmt.Sscanf(sc.Text(), "seq %d", &n); {
+			case err == nil:
+				acked = max(acked, n)
+			case sc.Text() == "end":
+				ended = true
+			default:
+				t.Fatal(sc.Text())
+			}
+		}
+		cmd.Wait()
+		if !ended {
+			kills++
+		}
+		check(t, dir, acked)
+	}
+	g, err := Open(dir, "test", slog.New(slog.DiscardHandler), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if got, want := g.store.Count(), int64(files+10); got != want {
+		t.Errorf("got %d objects at the end, want %d", got, want)
+	}
+	seq := g.store.Cursor().Seq
+	t.Logf("%d kills, %d objects, %d made twice", kills, g.store.Count(), seq-uint64(g.store.Count()))
+	if kills == 0 {
+		t.Error("the child was never killed")
+	}
+	if twice := seq - uint64(g.store.Count()); twice > uint64(kills*1024) {
+		t.Errorf("got %d objects made twice in %d kills", twice, kills)
+	}
+}
+
+// check opens what a killed process left: the store has all it acknowledged,
+// and every document that is off the queue has its object.
+func check(t *testing.T, dir string, acked uint64) {
+	t.Helper()
+	g, err := Open(dir, "test", slog.New(slog.DiscardHandler), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if got := g.store.Cursor().Seq; got < acked {
+		t.Fatalf("the store is at %d, but %d was acknowledged", got, acked)
+	}
+	for d, err := range g.frontier.Documents(t.Context(), "") {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d.State.String() != "stored" {
+			continue
+		}
+		b, _, err := g.store.Get(g.oid(d.URL))
+		if err != nil {
+			t.Fatalf("%s is known to be stored: %v", d.URL, err)
+		}
+		if o, _, err := soif.Parse(b, soif.Limits{}); err != nil || o.URL != d.URL {
+			t.Fatalf("%s: got the object of %s, %v", d.URL, o.URL, err)
+		}
+	}
+}
