@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -22,7 +22,11 @@ import (
 func prose(tb testing.TB, limit int) [][]byte {
 	var lines [][]byte
 	size := 0
-	root := filepath.Join(runtime.GOROOT(), "src")
+	out, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		tb.Skipf("go env GOROOT: %v", err)
+	}
+	root := filepath.Join(strings.TrimSpace(string(out)), "src")
 	filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, ".go") || strings.Contains(path, "/testdata/") {
 			return nil
@@ -148,10 +152,6 @@ func benchStore(b *testing.B, n int) {
 		burnt += cpuTime() - used
 		if i%10000 == 0 {
 			peak = max(peak, memory("VmRSS"))
-			if i%20000 == 0 {
-				var ms runtime.MemStats
-				runtime.ReadMemStats(&ms)
-			}
 		}
 	}
 	start := time.Now()
