@@ -83,8 +83,9 @@ func checkPage(name, text string) []string {
 			out = append(out, s+": is missing")
 		}
 	}
-	if want := m[1] + " - "; parts["NAME"] != "" && !strings.Contains(parts["NAME"], want) {
-		out = append(out, fmt.Sprintf("NAME: got %q, want %q and what it is", strings.TrimSpace(parts["NAME"]), want))
+	what, _, dash := strings.Cut(strings.TrimSpace(parts["NAME"]), " - ")
+	if parts["NAME"] != "" && (!dash || !slices.Contains(strings.Fields(strings.ReplaceAll(what, ",", " ")), m[1])) {
+		out = append(out, fmt.Sprintf("NAME: got %q, want %s, other names if any, a dash, and what it is", strings.TrimSpace(parts["NAME"]), m[1]))
 	}
 	if len(transcript(text)) == 0 {
 		out = append(out, "EXAMPLES: got no ```sh block with a command, want one that can be run")
@@ -430,6 +431,7 @@ func TestPage(t *testing.T) {
 	bad := []struct{ old, new, want string }{
 		{"# x(1)", "# y(1)", "first line"},
 		{"x - a", "a", "NAME: got"},
+		{"x - a", "xx - a", "NAME: got"},
 		{"## BUGS\n", "## Bugs\n", "BUGS: is missing"},
 		{"\nText.\n\n```sh\n$ false\n```\n", "", "DESCRIPTION: is missing"},
 		{"## DIAGNOSTICS\n\nNone.\n\n## BUGS", "## BUGS\n\nNone.\n\n## DIAGNOSTICS", "want it before"},
