@@ -38,11 +38,16 @@ func writeCommand() command {
 // writeFile puts text into a file, made if it is not there. Standard input is
 // sent as it comes, but never cut inside a line that fits a message.
 func writeFile(ctx context.Context, root fs.Dir, path string, text io.Reader, add bool) error {
-	h, err := openWrite(ctx, root, path, add)
+	h, kind, err := openWrite(ctx, root, path, add)
 	if err != nil {
 		return err
 	}
 	err = copyLines(ctx, h, text)
+	if kind == fs.Control {
+		// It has answered each message, and one may have been stop.
+		h.Close()
+		return err
+	}
 	if ferr := h.Flush(ctx); err == nil {
 		err = ferr
 	}
@@ -52,29 +57,30 @@ func writeFile(ctx context.Context, root fs.Dir, path string, text io.Reader, ad
 	return err
 }
 
-func openWrite(ctx context.Context, root fs.Dir, path string, add bool) (fs.Handle, error) {
+func openWrite(ctx context.Context, root fs.Dir, path string, add bool) (fs.Handle, fs.Kind, error) {
 	m := fs.Write | fs.Trunc
 	if add {
 		m = fs.Write | fs.Append
 	}
 	f, err := walkFile(ctx, root, path)
 	if err == nil {
-		return fs.OpenNode(ctx, f, m)
+		h, err := fs.OpenNode(ctx, f, m)
+		return h, f.Stat().Kind, err
 	}
 	if !errors.Is(err, iofs.ErrNotExist) {
-		return nil, err
+		return nil, 0, err
 	}
 	dir, name := splitPath(path)
 	d, derr := walkDir(ctx, root, dir)
 	if derr != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	c, ok := d.(fs.Creator)
 	if !ok {
-		return nil, err
+		return nil, 0, err
 	}
 	_, h, err := c.Create(ctx, name, 0o644, m)
-	return h, err
+	return h, fs.Plain, err
 }
 
 // maxLine is the longest line that is kept whole in one write.
