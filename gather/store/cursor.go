@@ -5,20 +5,20 @@ import (
 	iofs "io/fs"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
 // ErrCursor is the class of cursors that cannot be gone on from: they belong to
 // another epoch of the store, lie in its future, or are so old that deletions
 // since have been forgotten. The reader has to begin again at `0`, and drop what
-// it does not find there. As an errno it is ESTALE.
+// it does not find there. It wraps fs.ErrNotExist, which is what is left of it when
+// it comes from a remote tree: there is no such file of changes.
 var ErrCursor error = cursorError{}
 
 type cursorError struct{}
 
 func (cursorError) Error() string { return "start again from 0" }
-func (cursorError) Unwrap() error { return syscall.ESTALE }
+func (cursorError) Unwrap() error { return iofs.ErrNotExist }
 
 // A Cursor is a place in the order of changes. The zero Cursor is before
 // everything. The epoch is drawn when a store is made, and again when it may
