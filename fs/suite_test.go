@@ -13,7 +13,7 @@ import (
 )
 
 // sample is a tree with one of every kind of node of this package.
-func sample(t *testing.T) fs.Dir {
+func sample() fs.Dir {
 	id := func(parts ...string) uint64 { return fs.ID(append([]string{"sample"}, parts...)...) }
 	refused := fs.NewErr(id("err"))
 	log := fs.NewLog(1 << 10)
@@ -40,7 +40,7 @@ func sample(t *testing.T) fs.Dir {
 		"clone": fs.Clone(id("clone"), func(context.Context) (fs.File, error) {
 			return fs.Ctl(id("session"), nil).Reads(func() string { return "7\n" }), nil
 		}),
-		"objects": fs.Hex(id("objects"), 2, func(prefix string) fs.Dir { return folder(id, prefix) }),
+		"objects": fs.Hex(id("objects"), 1, func(prefix string) fs.Dir { return folder(id, prefix) }),
 		"fixed":   fs.Static(id("fixed"), map[string]fs.Node{}),
 	}
 	log.Nodes(nodes, "events", id)
@@ -71,8 +71,10 @@ func folder(id func(...string) uint64, prefix string) fs.Dir {
 	}
 }
 
+// TestSuite passes it through every door.
 func TestSuite(t *testing.T) {
-	fstest.Dir(t, sample(t), fstest.Options{
+	build := func(testing.TB, string) (fs.Dir, func()) { return sample(), nil }
+	fstest.Tree(t, build, fstest.Options{
 		Hidden: []string{"secret", "events.live", "events.wait"},
 		Create: []string{""},
 	})
