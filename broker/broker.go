@@ -21,6 +21,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -51,6 +52,7 @@ type Broker struct {
 
 	wake    chan struct{} // something is due, or may be
 	closing sync.Once
+	follows atomic.Bool // the index follows by itself: Run is running
 
 	mu       sync.Mutex // guards what follows, and nothing that waits
 	index    index.Engine
@@ -119,6 +121,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 	if err = b.use(string(text)); err != nil {
 		return nil, fmt.Errorf("broker %s: config: %w", name, err)
 	}
+	b.queries.load(context.Background())
 	b.shown.build()
 	return b, nil
 }
@@ -249,6 +252,8 @@ func retry(fails int, bound time.Duration) time.Duration {
 
 // keepIndexed follows the store.
 func (b *Broker) keepIndexed(ctx context.Context) {
+	b.follows.Store(true)
+	defer b.follows.Store(false)
 	for fails := 0; ctx.Err() == nil; {
 		seq := b.store.Cursor().Seq
 		err := b.catchUp(ctx)

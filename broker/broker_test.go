@@ -24,6 +24,7 @@ import (
 	"harvest/fs"
 	"harvest/gather/soif"
 	"harvest/gather/store"
+	"harvest/index"
 	"harvest/index/query"
 )
 
@@ -476,6 +477,22 @@ func TestGC(t *testing.T) {
 	}
 }
 
+// What a crash left between registry and store is settled by what the store has.
+func TestSettleAtOpen(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	b := w.broker(dir, "source path=gather/web\n")
+	stored, not := object("http://a/1", "one", ""), object("http://a/2", "two", "")
+	must(t, b.registry.begin(b.sources["gather/web"].at.id, []store.OID{oid(stored.URL), oid(not.URL)}))
+	apply(t, b.store, update(stored))
+	must(t, b.Close())
+	b = w.broker(dir, "")
+	must(t, b.catchUp(ctx))
+	holds(t, b, map[string]*soif.Object{stored.URL: stored})
+	must(t, b.gc(ctx))
+	holds(t, b, map[string]*soif.Object{stored.URL: stored})
+}
+
 func TestDeleteAndReindex(t *testing.T) {
 	w := newWorld(t)
 	g := w.gatherer("gather/web")
@@ -497,6 +514,12 @@ func TestDeleteAndReindex(t *testing.T) {
 	holds(t, b, map[string]*soif.Object{"http://a/1": a1, "http://a/2": a2})
 
 	must(t, b.askReindex())
+	must(t, b.catchUp(ctx))
+	holds(t, b, map[string]*soif.Object{"http://a/1": a1, "http://a/2": a2})
+
+	// So does gc, if the index has lost something.
+	must(t, b.engine().Apply(ctx, nil, []index.ID{index.ID(oid("http://a/1"))}, b.engine().Mark()))
+	must(t, b.gc(ctx))
 	must(t, b.catchUp(ctx))
 	holds(t, b, map[string]*soif.Object{"http://a/1": a1, "http://a/2": a2})
 

@@ -3,6 +3,7 @@ package broker
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"harvest/fs/ndb"
@@ -39,17 +40,22 @@ func defaultConfig() *config {
 	for _, name := range []string{
 		"update-time", "last-modification-time", "time-to-live", "refresh-rate", "md5", "file-size", "type",
 		"gatherer-name", "gatherer-host", "gatherer-port", "gatherer-version", "object-id",
-		"url", "uri", "url-references", "images",
+		"url", "uri", "url-references", "images", "language",
+		"unnested-size", "presentation", "summary-limit", "nested-filename",
 	} {
 		c.weights[name] = 0
 	}
 	return c
 }
 
-// weight is index.Options.Weight.
+// weight is index.Options.Weight. What a page's META tags say readers do not
+// see, so it is found only by name.
 func (c *config) weight(attribute string) float64 {
 	if w, ok := c.weights[attribute]; ok {
 		return w
+	}
+	if strings.HasPrefix(attribute, "meta-") {
+		return 0
 	}
 	return c.other
 }

@@ -205,6 +205,7 @@ func (d queryDir) Mkdir(ctx context.Context, name string, _ iofs.FileMode) (fs.D
 	if err != nil {
 		return nil, err
 	}
+	s.keep()
 	d.b.shown.bus.Entry(d.b.id("query"), name)
 	return s.files(), nil
 }
@@ -239,6 +240,7 @@ func (d queryDir) Remove(ctx context.Context, name string) error {
 		return fmt.Errorf("%s: %w", name, iofs.ErrPermission)
 	}
 	d.b.queries.remove(s)
+	s.keep()
 	d.b.shown.bus.Entry(d.b.id("query"), name)
 	return nil
 }

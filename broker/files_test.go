@@ -239,6 +239,47 @@ func TestNamedSession(t *testing.T) {
 	}
 }
 
+// Sessions with names survive a restart, with their settings; their queries
+// are asked again. A line that is damaged costs that session only.
+func TestNamedSessionStays(t *testing.T) {
+	w := newWorld(t)
+	g := w.gatherer("g")
+	apply(t, g, update(object("http://a/1", "fuse", "")), update(object("http://a/2", "fuse", "")), update(object("http://a/3", "fuse", "")))
+	dir := t.TempDir()
+	b := w.broker(dir, "source path=g\n")
+	must(t, b.Collect(ctx, "g"))
+	for _, name := range []string{"x", "y", "z"} {
+		_, err := walk(t, b.Files(), "query").(fs.Maker).Mkdir(ctx, name, 0o777)
+		must(t, err)
+	}
+	must(t, write(b.Files(), "query/x/ctl", "set rank=url limit=2 fields=md5\nquery title : fuse\npage 2\n"))
+	must(t, walk(t, b.Files(), "query").(fs.Remover).Remove(ctx, "z"))
+	h, err := fs.OpenNode(ctx, walk(t, b.Files(), "query/clone").(fs.File), fs.Read)
+	must(t, err)
+	want := read(t, b.Files(), "query/x/hits")
+	must(t, h.Close())
+	must(t, b.Close())
+
+	b = w.broker(dir, "")
+	if got := list(t, b.Files(), "query"); !slices.Equal(got, []string{"clone", "x", "y"}) {
+		t.Errorf("got query/ %v, want x and y beside clone", got)
+	}
+	if got := read(t, b.Files(), "query/x/hits"); got != want || !strings.HasPrefix(got, "3\t") {
+		t.Errorf("got hits %q, want %q", got, want)
+	}
+	if got := read(t, b.Files(), "query/x/status"); !strings.Contains(got, "limit=2\npage=2\npages=2\nfields=md5\n") {
+		t.Errorf("got status %s", got)
+	}
+	must(t, b.Close())
+	text, err := os.ReadFile(dir + "/queries")
+	must(t, err)
+	must(t, os.WriteFile(dir+"/queries", []byte("name=x query='('\nname='\n"+string(text)), 0o666))
+	b = w.broker(dir, "")
+	if got := list(t, b.Files(), "query"); !slices.Equal(got, []string{"clone", "x", "y"}) {
+		t.Errorf("got query/ %v, want x and y in spite of the damage before them", got)
+	}
+}
+
 func TestSummaryWhyPlan(t *testing.T) {
 	b, _ := someBroker(t)
 	d := b.Files()

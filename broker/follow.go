@@ -95,7 +95,7 @@ func (b *Broker) settle(ctx context.Context) {
 	seq := b.store.Cursor().Seq
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	for {
+	for b.follows.Load() {
 		b.mu.Lock()
 		followed, trouble := b.followed, b.trouble
 		b.mu.Unlock()
@@ -282,7 +282,20 @@ func (b *Broker) gc(ctx context.Context) error {
 		return err
 	}
 	b.event("gc", ndb.Of("expired", expired), ndb.Of("orphans", orphans), ndb.Of("stale", stale))
-	return nil
+	return b.checkIndex()
+}
+
+// checkIndex has the index made anew if it does not hold as many documents as
+// the store holds objects. Nothing known leads there; it costs nothing to look.
+func (b *Broker) checkIndex() error {
+	before := b.store.Cursor()
+	docs, objects := b.engine().Stats().Docs, b.store.Count()
+	mark, err := b.indexed()
+	if err != nil || mark != before || b.store.Cursor() != before || int64(docs) == objects {
+		return err
+	}
+	b.lg.Error("index does not agree with the store", "documents", docs, "objects", objects)
+	return b.askReindex()
 }
 
 // reconcile compares store and registry, both in order of OID.

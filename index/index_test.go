@@ -112,6 +112,22 @@ func TestLines(t *testing.T) {
 	})
 }
 
+// A word without letters, as only a tree made by hand can have, matches nothing.
+func TestNoWords(t *testing.T) {
+	e := open(t, t.TempDir())
+	fields := []index.Field{{Name: "a", Text: "x"}}
+	must(t, e.Apply(ctx, []index.Doc{{ID: index.ID{1}, Fields: fields}}, nil, "m"))
+	q := query.Or{query.Word{Text: "+"}, query.Phrase{}}
+	r, err := e.Search(ctx, q, index.Options{Why: true})
+	if err != nil || r.Total != 0 {
+		t.Errorf("got %v, %v, want no hits", r, err)
+	}
+	index.Lines(q, index.Options{}, fields, 80, func(l index.Line) bool {
+		t.Errorf("got line %v, want none", l)
+		return true
+	})
+}
+
 // Every byte of every file is vouched for.
 func TestCorrupt(t *testing.T) {
 	dir := t.TempDir()
@@ -326,5 +342,40 @@ func FuzzManifest(f *testing.F) {
 		if n := index.ManifestNumbers(m); n > len(b) {
 			t.Errorf("got %d numbers of %d bytes", n, len(b))
 		}
+	})
+}
+
+// A word of a document is found by itself: what Words gives, it gives again.
+func FuzzWords(f *testing.F) {
+	for _, s := range []string{"Plan 9", "net/http x86_64", "GRÖSSE İ ß Σς", "日本語 text", "e\u0301\xff\u0301", strings.Repeat("ab", 40) + strings.Repeat("é", 40)} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		at := 0
+		index.Words(text, func(w []byte, start, end int) bool {
+			if start < at || end <= start || end > len(text) || len(w) == 0 || len(w) >= index.MaxWord+4 {
+				t.Fatalf("got word %q at %d to %d after %d of %q", w, start, end, at, text)
+			}
+			at = end
+			word := string(w)
+			n := 0
+			index.Words(word, func(again []byte, _, _ int) bool {
+				if n++; string(again) != word {
+					t.Fatalf("word %q of %q: got %q of it", word, text, again)
+				}
+				return true
+			})
+			if n != 1 {
+				t.Fatalf("word %q of %q: got %d words of it, want one", word, text, n)
+			}
+			return true
+		})
+		q := query.Phrase{Text: text}
+		index.Lines(q, index.Options{}, []index.Field{{Name: "a", Text: text}}, 50, func(l index.Line) bool {
+			if len(l.Text) > 50 {
+				t.Fatalf("got a line of %d bytes, want 50 at most", len(l.Text))
+			}
+			return true
+		})
 	})
 }

@@ -24,7 +24,7 @@ func Lines(q query.Node, opt Options, fields []Field, max int, yield func(Line) 
 		name := Attr(f.Name)
 		var here []*leaf
 		for _, l := range leaves {
-			if l.weight(opt, name) > 0 {
+			if len(l.words) > 0 && l.weight(opt, name) > 0 {
 				here = append(here, l)
 			}
 		}

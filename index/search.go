@@ -252,6 +252,9 @@ func (s *searcher) matches(p part, l *leaf) (out []match) {
 // occurrences gives the documents left in p where the words stand one after
 // another in the attribute, and how often.
 func occurrences(p part, f field, words []string, yield func(doc uint32, count int)) {
+	if len(words) == 0 { // a tree that Parse did not make
+		return
+	}
 	lists := make([]postingReader, len(words))
 	for i, w := range words {
 		t, ok := p.lookup(f, w)

@@ -1,0 +1,465 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"harvest/fs/ndb"
+	"harvest/index/query"
+)
+
+// A session is query/N: a query, how its hits are shown, and its last answer.
+type session struct {
+	b      *Broker
+	name   string
+	owner  string
+	number uint64 // no two sessions have the same, nor a number that was had
+	kept   bool   // made by mkdir: lives until rmdir
+
+	mu     sync.Mutex
+	opens  int // of its ctl; the last close ends one that is not kept
+	rank   string
+	limit  int
+	page   int // from 1
+	fields []string
+	answer *answer
+	vers   uint32 // moves with each change
+}
+
+func (s *session) shown() page {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := page{answer: s.answer, fields: s.fields}
+	if s.answer == nil {
+		return p
+	}
+	p.to = len(s.answer.hits)
+	if s.limit > 0 {
+		p.from = min((s.page-1)*s.limit, p.to)
+		p.to = min(p.from+s.limit, p.to)
+	}
+	return p
+}
+
+func (s *session) version() uint32 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.vers
+}
+
+func (s *session) status() string {
+	p := s.shown()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	pairs := append(p.pairs(), ndb.Of("limit", s.limit), ndb.Of("page", s.page), ndb.Of("pages", s.pages()), ndb.Of("fields", strings.Join(s.fields, ",")))
+	if p.answer == nil || p.rank != s.rank {
+		pairs = append(pairs, ndb.Of("next-rank", s.rank))
+	}
+	return lines(pairs)
+}
+
+// pages is how many there are. Called with mu held.
+func (s *session) pages() int {
+	if s.answer == nil || s.limit == 0 {
+		return 1
+	}
+	return max(1, (len(s.answer.hits)+s.limit-1)/s.limit)
+}
+
+// ask runs a query; the write returns when its answer can be read.
+func (s *session) ask(ctx context.Context, text string) error {
+	q, err := query.Parse(text)
+	if err != nil {
+		return fmt.Errorf("query: %w", err)
+	}
+	return s.run(ctx, q)
+}
+
+func (s *session) run(ctx context.Context, q query.Node) error {
+	s.mu.Lock()
+	rank := s.rank
+	s.mu.Unlock()
+	a, err := s.b.answer(ctx, q, rank)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.answer, s.page = a, 1
+	s.vers++
+	s.mu.Unlock()
+	s.keep()
+	return nil
+}
+
+// turn shows another page.
+func (s *session) turn(_ context.Context, arg []string) error {
+	n, err := strconv.Atoi(arg[0])
+	s.mu.Lock()
+	pages := s.pages()
+	ok := err == nil && n >= 1 && n <= pages
+	if ok {
+		s.page = n
+		s.vers++
+	}
+	s.mu.Unlock()
+	if !ok {
+		return fmt.Errorf("page %s: there are %d", arg[0], pages)
+	}
+	s.keep()
+	return nil
+}
+
+// set takes key=value words; all or none.
+func (s *session) set(ctx context.Context, text string) error {
+	e, err := ndb.ParseLine(text, 1)
+	if err != nil {
+		return fmt.Errorf("set: %w", err)
+	}
+	if len(e.Pairs) == 0 {
+		return errors.New("usage: set rank=score|url|updated limit=N fields=NAME,NAME")
+	}
+	s.mu.Lock()
+	rank, limit, fields := s.rank, s.limit, s.fields
+	s.mu.Unlock()
+	for _, p := range e.Pairs {
+		switch p.Key {
+		case "rank":
+			if !slices.Contains(ranks(), p.Value) {
+				return fmt.Errorf("set rank=%s: not one of %s", p.Value, strings.Join(ranks(), ", "))
+			}
+			rank = p.Value
+		case "limit":
+			if limit, err = strconv.Atoi(p.Value); err != nil || limit < 0 {
+				return fmt.Errorf("set limit=%s: not a number from 0 (all)", p.Value)
+			}
+		case "fields":
+			fields = fieldNames(p.Value)
+		case "case":
+			if p.Value != "no" {
+				return fmt.Errorf("set case=%s: this index knows words without their case", p.Value)
+			}
+		default:
+			return fmt.Errorf("set %s: unknown; there are rank, limit, fields and case", p.Key)
+		}
+	}
+	return s.change(ctx, rank, limit, fields)
+}
+
+// change takes new settings; another rank asks again.
+func (s *session) change(ctx context.Context, rank string, limit int, fields []string) error {
+	s.mu.Lock()
+	a := s.answer
+	again := a != nil && rank != a.rank
+	if limit != s.limit {
+		s.page = 1
+	}
+	old := s.rank
+	s.rank, s.limit, s.fields = rank, limit, fields
+	s.vers++
+	s.mu.Unlock()
+	if !again {
+		s.keep()
+		return nil
+	}
+	err := s.run(ctx, a.q)
+	if err != nil {
+		s.mu.Lock()
+		s.rank = old
+		s.mu.Unlock()
+	}
+	return err
+}
+
+// queries are a Broker's sessions, and the queries that were asked by walking
+// to q/QUERY.
+type queries struct {
+	b *Broker
+
+	saving sync.Mutex // held while the file queries is written
+
+	mu       sync.Mutex
+	sessions map[string]*session
+	numbers  uint64 // the last given; none is given twice
+	vers     uint32
+	recent   []*recent // newest first
+	figures  figures
+}
+
+type figures struct {
+	asked, hits int64
+	took        time.Duration
+}
+
+// A recent query is listed in q until others push it out. Its answer is kept
+// for as long as the index stays what it was, so that the files of one
+// directory agree and cost one search.
+type recent struct {
+	text   string // canonical
+	answer *answer
+}
+
+// How many recent queries are listed, and how many hits of theirs are kept.
+const (
+	recentQueries = 32
+	recentHits    = 1 << 20
+)
+
+func newQueries(b *Broker) *queries {
+	return &queries{b: b, sessions: make(map[string]*session)}
+}
+
+func (s *queries) stats() figures {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.figures
+}
+
+func (s *queries) count(a *answer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.figures.asked++
+	s.figures.hits += int64(len(a.hits))
+	s.figures.took += a.took
+}
+
+// add makes a session: named, or, without a name, numbered.
+func (s *queries) add(name, owner string) (*session, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := &session{b: s.b, name: name, owner: owner, number: s.numbers + 1, kept: name != "", rank: rankScore, page: 1}
+	if name == "" {
+		n.name = strconv.FormatUint(n.number, 10)
+	}
+	if s.sessions[n.name] != nil {
+		return nil, fmt.Errorf("%s: %w", name, iofs.ErrExist)
+	}
+	if len(s.sessions) >= maxSessions {
+		return nil, fmt.Errorf("%d query sessions are open: %w", maxSessions, syscall.EMFILE)
+	}
+	s.numbers = n.number
+	s.sessions[n.name] = n
+	s.vers++
+	return n, nil
+}
+
+// keep writes the sessions down that outlive the process, if s is one. What
+// cannot be written down works nevertheless.
+func (s *session) keep() {
+	if !s.kept {
+		return
+	}
+	if err := s.b.queries.save(); err != nil {
+		s.b.lg.Error("query sessions are not saved", "err", err)
+	}
+}
+
+// The sessions that mkdir made stand in the file queries, a line each: name=,
+// owner=, query=, rank=, limit=, page=, fields=.
+const queriesName = "queries"
+
+func (s *queries) save() error {
+	s.saving.Lock()
+	defer s.saving.Unlock()
+	list, _ := s.list()
+	var kept []string
+	for _, n := range list {
+		if n.kept {
+			kept = append(kept, n.line()+"\n")
+		}
+	}
+	slices.Sort(kept)
+	return writeFile(filepath.Join(s.b.dir, queriesName), []byte(strings.Join(kept, "")))
+}
+
+func (s *session) line() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	text := ""
+	if s.answer != nil {
+		text = s.answer.q.String()
+	}
+	return ndb.Format(ndb.Of("name", s.name), ndb.Of("owner", s.owner), ndb.Of("query", text), ndb.Of("rank", s.rank),
+		ndb.Of("limit", s.limit), ndb.Of("page", s.page), ndb.Of("fields", strings.Join(s.fields, ",")))
+}
+
+// load makes the sessions that were saved and asks their queries again. One
+// that cannot be is named in the log and left out.
+func (s *queries) load(ctx context.Context) {
+	text, err := os.ReadFile(filepath.Join(s.b.dir, queriesName))
+	if err != nil && !errors.Is(err, iofs.ErrNotExist) {
+		s.b.lg.Error("query sessions", "err", err)
+		return
+	}
+	n := 0
+	for line := range strings.Lines(string(text)) {
+		n++
+		e, err := ndb.ParseLine(line, n)
+		if err == nil {
+			err = s.restore(ctx, e)
+		}
+		if err != nil {
+			s.b.lg.Error("query session", "line", n, "err", err)
+		}
+	}
+}
+
+func (s *queries) restore(ctx context.Context, e ndb.Entry) error {
+	value := func(key string) string {
+		v, _ := e.Get(key)
+		return v
+	}
+	var a *answer
+	rank := value("rank")
+	if text := value("query"); text != "" {
+		q, err := query.Parse(text)
+		if err != nil {
+			return err
+		}
+		if a, err = s.b.answer(ctx, q, rank); err != nil {
+			return err
+		}
+	}
+	if err := checkName(value("name")); err != nil {
+		return err
+	}
+	n, err := s.add(value("name"), value("owner"))
+	if err != nil {
+		return err
+	}
+	n.answer, n.rank, n.fields = a, rank, fieldNames(value("fields"))
+	n.limit, _ = strconv.Atoi(value("limit"))
+	page, _ := strconv.Atoi(value("page"))
+	n.page = max(1, min(page, n.pages()))
+	return nil
+}
+
+func fieldNames(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' })
+}
+
+// maxSessions bounds what clients that never close can cost.
+const maxSessions = 10_000
+
+func (s *queries) remove(n *session) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.sessions[n.name] == n {
+		delete(s.sessions, n.name)
+		s.vers++
+	}
+}
+
+func (s *queries) get(name string) (*session, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, ok := s.sessions[name]
+	return n, ok
+}
+
+func (s *queries) list() (out []*session, vers uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, n := range s.sessions {
+		out = append(out, n)
+	}
+	return out, s.vers
+}
+
+// opened and closed count who has a session's ctl open.
+func (n *session) opened() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.opens++
+}
+
+func (n *session) closed() {
+	n.mu.Lock()
+	n.opens--
+	end := n.opens == 0 && !n.kept
+	n.mu.Unlock()
+	if end {
+		n.b.queries.remove(n)
+	}
+}
+
+// named gives the answer of the query that is the name of a directory. Walking
+// to it makes it the most recent one; listing it does not.
+func (s *queries) named(ctx context.Context, text string, walk bool) (*answer, error) {
+	q, err := query.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	canonical := q.String()
+	s.b.settle(ctx)
+	a := s.kept(canonical, s.b.engine().Mark())
+	if a == nil {
+		if a, err = s.b.answer(ctx, q, rankScore); err != nil {
+			return nil, err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	i := slices.IndexFunc(s.recent, func(r *recent) bool { return r.text == canonical })
+	switch {
+	case i >= 0 && (i == 0 || !walk):
+		s.recent[i].answer = a
+	case walk:
+		if i >= 0 {
+			s.recent = slices.Delete(s.recent, i, i+1)
+		}
+		s.recent = slices.Insert(s.recent, 0, &recent{canonical, a})
+		s.recent = s.recent[:min(len(s.recent), recentQueries)]
+		s.vers++
+	}
+	hits := 0
+	for _, r := range s.recent {
+		if r.answer == nil {
+			continue
+		}
+		if hits += len(r.answer.hits); hits > recentHits && r.answer != a {
+			r.answer = nil
+		}
+	}
+	return a, nil
+}
+
+// forget drops the answers of recent queries: they would be ranked otherwise.
+func (s *queries) forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.recent {
+		r.answer = nil
+	}
+}
+
+// kept is the answer of a recent query, if the index is still what it was.
+func (s *queries) kept(canonical, mark string) *answer {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.recent {
+		if r.text == canonical && r.answer != nil && r.answer.mark == mark {
+			return r.answer
+		}
+	}
+	return nil
+}
+
+// lately are the recent queries.
+func (s *queries) lately() (out []string, vers uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, r := range s.recent {
+		out = append(out, r.text)
+	}
+	return out, s.vers
+}
