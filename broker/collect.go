@@ -7,7 +7,6 @@ import (
 	"io"
 	iofs "io/fs"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -102,11 +101,16 @@ func (c *collection) since() (iofs.File, error) {
 	return whole, nil
 }
 
-// startAgain tells that a cursor is of no use any more. A remote's errors have
-// only their text.
+// startAgain tells that a cursor may be of no use any more. A remote has only
+// the class of its error, a mount only an errno, and for what is neither absent
+// nor denied that is EIO: if it is the disk there, since/0 fails as well.
 func startAgain(err error) bool {
-	return errors.Is(err, store.ErrCursor) || errors.Is(err, iofs.ErrNotExist) || errors.Is(err, iofs.ErrInvalid) ||
-		strings.Contains(err.Error(), store.ErrCursor.Error())
+	for _, class := range []error{store.ErrCursor, iofs.ErrNotExist, iofs.ErrInvalid, syscall.EINVAL, syscall.ESTALE, syscall.EIO} {
+		if errors.Is(err, class) {
+			return true
+		}
+	}
+	return false
 }
 
 // stream takes the changes of r and gives the cursor at its end. What is not
