@@ -132,7 +132,7 @@ func (q *queue) remove(r *request) {
 }
 
 func (v *Server) newConn(ctx context.Context, nc net.Conn, root fs.Dir, u *fs.User) *conn {
-	svc := service{v, root, u, context.WithoutCancel(ctx)}
+	svc := service{v, root, u, context.WithoutCancel(ctx), MaxMsize}
 	c := &conn{
 		srv: v, nc: nc, srvc: svc, s: svc.session(),
 		br:    bufio.NewReaderSize(nc, inBuffer),

@@ -48,6 +48,7 @@ type Server struct {
 	started time.Time
 	owner   string // of nodes without one: who runs this
 	group   string
+	unmark  bool // stats do not tell Kinds, as others' do not
 	pool    buffers
 	stats   counters
 

@@ -175,6 +175,7 @@ type service struct {
 	root fs.Dir
 	user *fs.User
 	base context.Context
+	most uint32 // bytes of a message
 }
 
 var _ go9p.Srv = service{}
@@ -198,7 +199,7 @@ func rerror(tag uint16, text string) proto.FCall {
 // Version starts over: the loop has ended all requests and fids before.
 func (v service) Version(c go9p.Conn, t *proto.TRVersion) (proto.FCall, error) {
 	s := c.(*session)
-	r := &proto.TRVersion{Header: header(proto.Rversion, t.Tag), Msize: min(t.Msize, MaxMsize), Version: "unknown"}
+	r := &proto.TRVersion{Header: header(proto.Rversion, t.Tag), Msize: min(t.Msize, v.most), Version: "unknown"}
 	if t.Msize < minMsize {
 		return rerror(t.Tag, "msize is less than 256"), nil
 	}
@@ -836,6 +837,9 @@ func (v *Server) stat(name string, n fs.Node) proto.Stat {
 	p.Mode |= uint32(p.Qid.Qtype) << 24
 	if p.Qid.Qtype&0x80 != 0 {
 		p.Length, p.Dev = 0, 0
+	}
+	if v.unmark {
+		p.Type, p.Dev = 0, 0
 	}
 	if st.Owner == "" {
 		p.Uid = v.owner
