@@ -344,7 +344,10 @@ func (p parent) List(_ context.Context, after string) iter.Seq2[fs.Entry, error]
 }
 
 // Mkdir makes a Gatherer.
-func (p parent) Mkdir(_ context.Context, name string, _ iofs.FileMode) (fs.Dir, error) {
+func (p parent) Mkdir(ctx context.Context, name string, _ iofs.FileMode) (fs.Dir, error) {
+	if err := fs.UserOf(ctx).May(p.Stat(), fs.MayWrite); err != nil {
+		return nil, err
+	}
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
@@ -368,7 +371,10 @@ func (p parent) Mkdir(_ context.Context, name string, _ iofs.FileMode) (fs.Dir, 
 }
 
 // Remove removes a Gatherer that does not run.
-func (p parent) Remove(_ context.Context, name string) error {
+func (p parent) Remove(ctx context.Context, name string) error {
+	if err := fs.UserOf(ctx).May(p.Stat(), fs.MayWrite); err != nil {
+		return err
+	}
 	a := p.a
 	a.mu.Lock()
 	m := a.all[name]

@@ -36,6 +36,9 @@ func findLinks(page []byte) hrefs {
 }
 
 func (h *hrefs) tag(z *html.Tokenizer, seen map[string]struct{}) {
+	if !mayRefer(z.Raw()) {
+		return // most tags: asking for a name costs an allocation
+	}
 	name, more := z.TagName()
 	want := "href"
 	switch string(name) {
@@ -74,6 +77,18 @@ func (h *hrefs) tag(z *html.Tokenizer, seen map[string]struct{}) {
 		seen[s] = struct{}{}
 		h.refs = append(h.refs, s)
 	}
+}
+
+// mayRefer reports whether a tag's first letter is that of one with a reference.
+func mayRefer(raw []byte) bool {
+	if len(raw) < 2 {
+		return false
+	}
+	switch raw[1] | 0x20 {
+	case 'a', 'f', 'i', 'b', 'm':
+		return true
+	}
+	return false
 }
 
 func (h *hrefs) special(z *html.Tokenizer, name string, more bool) {

@@ -86,11 +86,47 @@ func (p *page) read(text []byte) {
 		case html.StartTagToken, html.SelfClosingTagToken:
 			p.open(z)
 		case html.EndTagToken:
-			name, _ := z.TagName()
-			p.end(name)
+			p.end(tagName(z.Raw()))
 		}
 	}
 }
+
+// tagName is the name of a tag, in small letters, as the tokenizer would give
+// it, which would copy it, and each tag's alone would cost an allocation. Names
+// longer than any that matters here are cut.
+func tagName(raw []byte) []byte {
+	var low [12]byte
+	i := 1 // past <
+	if i < len(raw) && raw[i] == '/' {
+		i++
+	}
+	name := low[:0]
+	for ; i < len(raw) && len(name) < len(low); i++ {
+		c := raw[i]
+		switch {
+		case c >= 'A' && c <= 'Z':
+			c |= 0x20
+		case c == '>' || c == '/' || c <= ' ':
+			return known(name)
+		}
+		name = append(name, c)
+	}
+	return known(name)
+}
+
+// known returns the name if it is of a tag that means something here, in memory
+// that lasts.
+func known(name []byte) []byte { return tagNames[string(name)] }
+
+var tagNames = func() map[string][]byte {
+	m := make(map[string][]byte)
+	for n := range strings.FieldsSeq(`script style title a area html meta h1 h2 h3 h4 h5 h6
+		p div br hr li ul ol dl dt dd tr td th table caption pre blockquote section article header footer nav main
+		aside form option address figure figcaption body details summary`) {
+		m[n] = []byte(n)
+	}
+	return m
+}()
 
 func (p *page) words(t []byte) {
 	switch {
@@ -104,16 +140,21 @@ func (p *page) words(t []byte) {
 }
 
 func (p *page) open(z *html.Tokenizer) {
-	name, more := z.TagName()
+	name := tagName(z.Raw())
+	more := true
 	p.skip = false
+	switch string(name) {
+	case "a", "area", "html", "meta":
+		_, more = z.TagName() // goes on to the attributes
+	}
 	switch string(name) {
 	case "script", "style":
 		p.skip = true
 	case "title":
 		p.inTitle = len(p.title) == 0
 		p.skip = !p.inTitle // of an SVG
-	case "a", "area", "link":
-		if string(name) != "link" && more {
+	case "a", "area":
+		if more {
 			p.link(z)
 		}
 	case "html":
