@@ -32,10 +32,11 @@ import (
 //	q/
 //		QUERY/  status hits summary soif 001.soif …
 //
-// A result is the object itself: 001.soif has the qid of objects/3f/3fa9….soif,
-// and its attributes. The folder it stands in belongs to one answer: results of
-// another query, and q/QUERY after the index moved, are other folders under the
-// same name, so what a client has seen of one never changes under it.
+// In q, a result is the object itself: 001.soif has the qid of
+// objects/3f/3fa9….soif, and the folder belongs to one answer; after the index
+// has moved, q/QUERY is another folder, so that what a client has seen of one
+// never changes under it. query/N/results stays the same folder and shows the
+// answer there is; see resultFile for what that means.
 
 // Options are what a Broker is handed. The zero value collects nothing.
 type Options struct {
@@ -258,11 +259,34 @@ func (s *session) files() fs.Dir {
 	return fs.Static(s.id(), nodes)
 }
 
+// results is the folder of the page that is shown now.
 func (s *session) results() fs.Dir {
-	s.mu.Lock()
-	generation := s.vers
-	s.mu.Unlock()
-	return results{page: s.shown(), b: s.b, path: s.id("results", strconv.Itoa(int(generation)))}
+	return results{b: s.b, path: s.id("results"), vers: s.version(), now: s.shown, file: func(oid string, f fs.File) fs.Node {
+		return resultFile{f, s.id("result", oid)}
+	}}
+}
+
+// resultFile is an object as a result of a session. It is a file of its own and
+// not the one in objects/ because 001.soif is another object after the next
+// query: a kernel that knows an object by a name believes the name for a while,
+// as it must not here.
+type resultFile struct {
+	fs.File
+	path uint64
+}
+
+func (f resultFile) Stat() fs.Stat {
+	st := f.File.Stat()
+	st.Path, st.Kind = f.path, fs.Made
+	return st
+}
+
+// Attributes are those of the object.
+func (f resultFile) Attributes(ctx context.Context) ([]fs.Attribute, error) {
+	if a, ok := f.File.(fs.Attributer); ok {
+		return a.Attributes(ctx)
+	}
+	return nil, nil
 }
 
 // ctl is the session's ctl, which holds it while it is open.
@@ -297,50 +321,61 @@ func (h *sessionHandle) Close() error {
 	return h.Handle.Close()
 }
 
-// results is the folder of one page: 001.soif and on.
+// results is a folder of a page's objects: 001.soif and on.
 type results struct {
-	page
 	b     *Broker
 	path  uint64
-	nodes map[string]fs.Node // beside the objects; their names are sorted after digits
+	vers  uint32
+	now   func() page
+	file  func(oid string, f fs.File) fs.Node // what an object is here
+	nodes map[string]fs.Node                  // beside the objects; their names come after digits
 }
 
-func (d results) Stat() fs.Stat { return fs.Stat{Path: d.path, Mode: 0o555} }
+func (d results) Stat() fs.Stat { return fs.Stat{Path: d.path, Vers: d.vers, Mode: 0o555} }
 
 const objectSuffix = ".soif"
 
-func (d results) name(i int) string { return fmt.Sprintf("%0*d%s", d.width(), i+1, objectSuffix) }
+// name is that of hit i, counted from 0. All of an answer are equally long, so
+// their order is that of the hits.
+func (p page) name(i int) string { return fmt.Sprintf("%0*d%s", p.width(), i+1, objectSuffix) }
 
-// object is the node of a hit, the one that objects/ has.
-func (d results) object(ctx context.Context, i int) (fs.Node, error) {
-	oid := d.hits[i].oid.String()
+// object is the node of a hit.
+func (d results) object(ctx context.Context, h hit) (fs.Node, error) {
+	oid := h.oid.String()
 	folder, err := d.b.shown.objects.Lookup(ctx, oid[:2])
 	if err != nil {
 		return nil, err
 	}
-	return folder.(fs.Dir).Lookup(ctx, oid+objectSuffix)
+	n, err := folder.(fs.Dir).Lookup(ctx, oid+objectSuffix)
+	if err != nil {
+		return nil, err
+	}
+	return d.file(oid, n.(fs.File)), nil
 }
 
 func (d results) Lookup(ctx context.Context, name string) (fs.Node, error) {
 	if n, ok := d.nodes[name]; ok {
 		return n, nil
 	}
+	p := d.now()
 	digits, ok := strings.CutSuffix(name, objectSuffix)
 	n, err := strconv.Atoi(digits)
-	if !ok || err != nil || d.answer == nil || n <= d.from || n > d.to || name != d.name(n-1) {
+	if !ok || err != nil || n <= p.from || n > p.to || name != p.name(n-1) {
 		return nil, notExist(name)
 	}
-	return d.object(ctx, n-1)
+	return d.object(ctx, p.hits[n-1])
 }
 
 func (d results) List(ctx context.Context, after string) iter.Seq2[fs.Entry, error] {
+	p := d.now()
 	return func(yield func(fs.Entry, error) bool) {
-		for i := d.first(after); i < d.to; i++ {
-			n, err := d.object(ctx, i)
+		first := p.from + sort.Search(p.to-p.from, func(i int) bool { return p.name(p.from+i) > after })
+		for i := first; i < p.to; i++ {
+			n, err := d.object(ctx, p.hits[i])
 			if errors.Is(err, iofs.ErrNotExist) {
 				continue // deleted since the query
 			}
-			if !yield(fs.Entry{Name: d.name(i), Node: n}, err) || err != nil {
+			if !yield(fs.Entry{Name: p.name(i), Node: n}, err) || err != nil {
 				return
 			}
 		}
@@ -354,15 +389,6 @@ func (d results) List(ctx context.Context, after string) iter.Seq2[fs.Entry, err
 			}
 		}
 	}
-}
-
-// first is the hit whose name comes first after that one: all names of hits
-// are equally long, so they are in the order of the hits.
-func (d results) first(after string) int {
-	if d.answer == nil {
-		return 0
-	}
-	return d.from + sort.Search(d.to-d.from, func(i int) bool { return d.name(d.from+i) > after })
 }
 
 // namedDir is q/: directories named by queries.
@@ -396,7 +422,7 @@ func (d namedDir) files(a *answer) fs.Dir {
 	id := func(name string) uint64 { return d.b.id("q", form, a.mark, name) }
 	nodes := d.b.pageFiles(a.all, 0, id)
 	nodes["status"] = fs.Text(id("status"), func() string { return lines(a.all().pairs()) })
-	return results{page: a.all(), b: d.b, path: id(""), nodes: nodes}
+	return results{b: d.b, path: id(""), now: a.all, nodes: nodes, file: func(_ string, f fs.File) fs.Node { return f }}
 }
 
 func (d namedDir) List(ctx context.Context, after string) iter.Seq2[fs.Entry, error] {

@@ -126,8 +126,11 @@ func TestSession(t *testing.T) {
 	if got, want := read(t, d, result), read(t, d, object); got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := walk(t, d, result).Stat(), walk(t, d, object).Stat(); got != want {
-		t.Errorf("got %+v, want %+v: the same file", got, want)
+	if got, want := walk(t, d, result).Stat(), walk(t, d, object).Stat(); got.Path == want.Path || got.Size != want.Size || got.Kind != fs.Made {
+		t.Errorf("got %+v for the result, want another file than %+v of the same size, which nobody keeps", got, want)
+	}
+	if got, want := walk(t, d, "q/title : fuse/001.soif").Stat(), walk(t, d, object).Stat(); got != want {
+		t.Errorf("got %+v in q, want %+v: the same file", got, want)
 	}
 	must(t, h.Close())
 	if got := list(t, d, "query"); !slices.Equal(got, []string{"clone"}) {
@@ -220,10 +223,11 @@ func TestNamedSession(t *testing.T) {
 	if got := read(t, d, "query/x/hits"); strings.Contains(got, "http://a/5") {
 		t.Errorf("got hits %q, want those of the query", got)
 	}
-	before := walk(t, d, "query/x/results").Stat().Path
+	folder := walk(t, d, "query/x/results").(fs.Dir)
 	must(t, write(d, "query/x/ctl", "query title : fuse or two\n"))
-	if walk(t, d, "query/x/results").Stat().Path == before {
-		t.Errorf("another answer: got the same results folder")
+	if _, err := folder.Lookup(ctx, "001.soif"); err != nil || folder.Stat().Path != walk(t, d, "query/x/results").Stat().Path ||
+		folder.Stat().Vers == walk(t, d, "query/x/results").Stat().Vers {
+		t.Errorf("got %v, want the folder to be the same, of another version, and to show the new answer", err)
 	}
 	if got := read(t, d, "query/x/hits"); !strings.Contains(got, "http://a/5") {
 		t.Errorf("got hits %q, want a new one", got)
