@@ -68,11 +68,12 @@ func (s *Store) submit(ctx context.Context, r *request) (seq uint64, err error) 
 	r.wake = make(chan struct{})
 	s.queueMu.Lock()
 	s.queue = append(s.queue, r)
-	if !s.leading {
+	lead := !s.leading
+	if lead {
 		s.leading, r.lead = true, true
 	}
 	s.queueMu.Unlock()
-	if !r.lead {
+	if !lead {
 		select {
 		case <-r.wake:
 		case <-ctx.Done():

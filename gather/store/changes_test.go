@@ -303,7 +303,7 @@ func TestTogether(t *testing.T) {
 	stop := make(chan struct{})
 	for w := range 4 {
 		writers.Go(func() {
-			for i := range 100 {
+			for i := range 40 {
 				url := fmt.Sprintf("http://w%d/%d", w, i%10)
 				if _, err := s.Apply(ctx, []Change{update(url, fmt.Sprint(i)), update("http://shared/", fmt.Sprint(w, i))}); err != nil {
 					t.Error(err)

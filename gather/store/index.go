@@ -403,7 +403,7 @@ type nameEntry struct {
 
 // forgetEvery is how many look-ups are made between two calls of forget. Each may
 // have the kernel map 64 KB.
-const forgetEvery = 512
+const forgetEvery = 256
 
 func (e *entering) rows(t *table, forget func()) error {
 	oids := make([]OID, 0, len(t.rows))

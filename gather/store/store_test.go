@@ -388,7 +388,12 @@ func TestAgainstModel(t *testing.T) {
 	opt := Options{NoSync: true, Frame: 2000, Segment: 30000, Pending: 50}
 	s := open(t, dir, opt)
 	m := newModel()
-	for i := range 200 {
+	rounds := 200
+	if raceEnabled || testing.Short() {
+		rounds = 80
+		t.Logf("%d of 200 rounds", rounds)
+	}
+	for i := range rounds {
 		m.mutate(t, r, s, 60)
 		switch r.IntN(20) {
 		case 0:
