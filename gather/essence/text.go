@@ -3,6 +3,7 @@ package essence
 import (
 	"bytes"
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -83,7 +84,7 @@ func words[T string | []byte](text T) string {
 // title, the first paragraph its description.
 func sumText(w *worker, o *soif.Object, c *content, text []byte) {
 	text = plainText(text)
-	title, rest := firstLine(text)
+	title, rest := firstLine(pastNotices(text))
 	w.set(o, "Title", title)
 	w.set(o, "Description", firstParagraph(rest, 400))
 	w.set(o, "Keywords", keywords(text, 30))
@@ -113,6 +114,31 @@ func plainText(text []byte) []byte {
 		}
 	}
 	return bytes.TrimSpace(out)
+}
+
+// notice recognises paragraphs that tell who may copy a text, not what it is
+// about.
+var notice = regexp.MustCompile(`(?i)copyright|\(c\) [12]|licen[sc]e|permission|permitted|redistribut|all rights reserved|^-\*-`)
+
+// pastNotices is the text after the notices it begins with, or all of it if
+// there is nothing after them.
+func pastNotices(text []byte) []byte {
+	rest := text
+	for range 8 {
+		rest = bytes.TrimLeft(rest, " \t\r\n")
+		end := bytes.Index(rest[:min(len(rest), 4<<10)], []byte("\n\n"))
+		if !notice.Match(rest[:min(len(rest), max(end, 200))]) {
+			break
+		}
+		if end < 0 {
+			return text
+		}
+		rest = rest[end:]
+	}
+	if !letters(rest, 20) {
+		return text
+	}
+	return rest
 }
 
 // firstLine returns the first line with a letter, and the text after it.
