@@ -91,7 +91,17 @@ func (t *tree) open(ctx context.Context, id uint64, m fs.Mode, out *gofuse.OpenO
 		}
 		return err
 	}
-	t.opened(ctx, n, fn.Stat(), h, m, out)
+	st := fn.Stat()
+	if mv, ok := h.(fs.Mover); ok && mv.Node().Stat().Path == st.Path {
+		// It knows what it opened, which may be newer than the look-up.
+		if st = mv.Node().Stat(); t.differs(n, st) && t.stale(n) {
+			if err := h.Close(); err != nil {
+				return err
+			}
+			return syscall.ESTALE
+		}
+	}
+	t.opened(ctx, n, st, h, m, out)
 	return nil
 }
 

@@ -254,7 +254,7 @@ func mount(tb testing.TB, env ...string) *child {
 func startChild(tb testing.TB, dir string, env ...string) *child {
 	tb.Helper()
 	c := &child{tb: tb, dir: dir, cmd: exec.Command(os.Args[0]), errs: new(output)}
-	c.cmd.Env = append(append(os.Environ(), envChild+"="+dir), env...)
+	c.cmd.Env = append(append(os.Environ(), envChild+"="+dir, "GORACE=atexit_sleep_ms=0"), env...)
 	c.cmd.Stderr = c.errs
 	var err error
 	if c.in, err = c.cmd.StdinPipe(); err != nil {
@@ -276,16 +276,20 @@ func startChild(tb testing.TB, dir string, env ...string) *child {
 
 func needFuse(tb testing.TB) {
 	tb.Helper()
+	if os.Geteuid() != 0 { // then the helper opens it
+		if _, err := exec.LookPath("fusermount3"); err != nil {
+			tb.Skip("not root, and no fusermount3: ", err)
+		}
+		if _, err := os.Stat("/dev/fuse"); err != nil {
+			tb.Skip("no FUSE here: ", err)
+		}
+		return
+	}
 	f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0)
 	if err != nil {
 		tb.Skip("no FUSE here: ", err)
 	}
 	f.Close()
-	if os.Geteuid() != 0 {
-		if _, err := exec.LookPath("fusermount3"); err != nil {
-			tb.Skip("not root, and no fusermount3: ", err)
-		}
-	}
 }
 
 func (c *child) line() string {

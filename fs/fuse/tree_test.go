@@ -27,10 +27,18 @@ type many struct {
 
 func (d many) Stat() fs.Stat { return fs.Stat{Path: fs.ID(d.key), Vers: 1, Mode: 0o555} }
 
-func (d many) name(i int) string { return fmt.Sprintf("%s%07d.soif", d.key, i) }
+func (d many) name(i int) string {
+	b := append(make([]byte, 0, 32), d.key...)
+	for div := 1000000; div > 0; div /= 10 {
+		b = append(b, byte('0'+i/div%10))
+	}
+	return string(append(b, ".soif"...))
+}
 
-func (d many) file(i int) fs.Node {
-	return numbered{fs.Stat{Path: fs.ID("file", d.name(i)), Vers: 1, Mode: 0o444, Size: int64(d.size), Mtime: time.Unix(1e9, 0)}, i}
+func (d many) file(i int) fs.Node { return d.named(i, d.name(i)) }
+
+func (d many) named(i int, name string) fs.Node {
+	return numbered{fs.Stat{Path: fs.ID(name), Vers: 1, Mode: 0o444, Size: int64(d.size), Mtime: time.Unix(1e9, 0)}, i}
 }
 
 func (d many) Lookup(_ context.Context, name string) (fs.Node, error) {
@@ -55,7 +63,8 @@ func (d many) List(_ context.Context, after string) iter.Seq2[fs.Entry, error] {
 			}
 		}
 		for ; i < d.n; i++ {
-			if !yield(fs.Entry{Name: d.name(i), Node: d.file(i)}, nil) {
+			name := d.name(i)
+			if !yield(fs.Entry{Name: name, Node: d.named(i, name)}, nil) {
 				return
 			}
 		}
