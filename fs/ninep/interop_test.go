@@ -1,6 +1,7 @@
 package ninep
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -14,12 +15,14 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"9fans.net/go/plan9"
 	"9fans.net/go/plan9/client"
 	"github.com/knusbaum/go9p"
 
 	"harvest/fs"
+	"harvest/fs/fuse"
 )
 
 // underGo9p serves root by go9p's own loop, which knows only our Srv, and
@@ -199,8 +202,8 @@ func TestV9fs(t *testing.T) {
 	if _, err := exec.LookPath("qemu-system-x86_64"); err != nil {
 		t.Skip("skipped: there is no qemu to run a kernel with v9fs")
 	}
-	if testing.Short() || raceOn {
-		t.Skip("skipped under -short and -race: it boots a kernel twice")
+	if os.Getenv("HARVEST_V9FS") == "" {
+		t.Skip("skipped: it boots a kernel twice, which takes half a minute and more; set HARVEST_V9FS=1")
 	}
 	cache := os.Getenv("V9FS_CACHE")
 	if cache == "" {
@@ -221,6 +224,89 @@ func TestV9fs(t *testing.T) {
 				t.Errorf("the guest's commands did not run to their end\n%s", out)
 			}
 		})
+	}
+}
+
+const mountEnv = "HARVEST_NINEP_MOUNT"
+
+// TestMountChild is the process that mounts for TestMount: a server must not
+// use its own mount.
+func TestMountChild(t *testing.T) {
+	addr, point, ok := strings.Cut(os.Getenv(mountEnv), " ")
+	if !ok {
+		t.Skip("runs as a child of TestMount")
+	}
+	c, err := Dial(t.Context(), addr, DialOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	m, err := fuse.Mount(t.Context(), point, c.Root(), fuse.Options{Log: discard()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("mounted")
+	io.Copy(io.Discard, os.Stdin)
+	if err := m.Unmount(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestMount works on a tree that is dialed and mounted with FUSE: all that
+// works there over v9fs works there too.
+func TestMount(t *testing.T) {
+	if f, err := os.OpenFile("/dev/fuse", os.O_RDWR, 0); err != nil {
+		t.Skipf("skipped: there is no FUSE: %v", err)
+	} else {
+		f.Close()
+	}
+	root := theTree()
+	addr := serving(t, NewServer(discard(), Limits{}), "unix!"+filepath.Join(t.TempDir(), "s"), ListenOptions{}, root)
+	point, err := os.MkdirTemp("", "ninepmnt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(point)
+	cmd := exec.Command(os.Args[0], "-test.run=^TestMountChild$", "-test.v")
+	cmd.Env = append(os.Environ(), mountEnv+"="+addr+" "+point)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	r := bufio.NewScanner(out)
+	var said strings.Builder
+	for r.Scan() && r.Text() != "mounted" {
+		fmt.Fprintln(&said, r.Text())
+	}
+	defer func() {
+		in.Close()
+		for r.Scan() {
+			fmt.Fprintln(&said, r.Text())
+		}
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("the child that mounts: %v\n%s", err, &said)
+		}
+	}()
+	script, err := filepath.Abs("testdata/v9fs.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	// The shell is killed and not the test when a call never returns.
+	ctx, cancel := context.WithTimeout(t.Context(), 60*time.Second)
+	defer cancel()
+	sh := exec.CommandContext(ctx, "sh", "-e", script)
+	sh.Dir = point
+	sh.Env = append(os.Environ(), "T="+t.TempDir())
+	b, err := sh.CombinedOutput()
+	if err != nil || !strings.Contains(string(b), "all is well") {
+		t.Errorf("%v\n%s", err, b)
 	}
 }
 

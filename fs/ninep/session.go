@@ -891,7 +891,7 @@ func (l *listing) read(ctx context.Context, s *session, off uint64, p []byte) (i
 			return 0, syscall.ESPIPE
 		}
 		l.off, l.after, l.end, l.pending = off, l.marks[i].after, false, nil
-		l.marks = l.marks[:i]
+		l.marks = l.marks[:i+1]
 	}
 	k := 0
 	defer func() {
