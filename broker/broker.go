@@ -62,10 +62,11 @@ type Broker struct {
 	gcAt     time.Time
 	gcAsked  bool
 	gcRuns   bool
-	reindex  bool          // asked for
-	again    chan struct{} // closed and made anew when it is
-	trouble  error         // of the last follow
-	followed chan struct{} // closed and made anew when the index has followed
+	reindex  bool                   // asked for
+	again    chan struct{}          // closed and made anew when it is
+	trouble  error                  // of the last follow
+	damaged  map[store.OID]struct{} // objects that are not indexed because they cannot be read
+	followed chan struct{}          // closed and made anew when the index has followed
 	stopped  bool
 	started  time.Time
 	total    counts
@@ -89,7 +90,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	b := &Broker{dir: dir, name: name, open: opt.Open, wake: make(chan struct{}, 1), sources: make(map[string]*source), again: make(chan struct{}), followed: make(chan struct{}), started: time.Now()}
+	b := &Broker{dir: dir, name: name, open: opt.Open, wake: make(chan struct{}, 1), sources: make(map[string]*source), damaged: make(map[store.OID]struct{}), again: make(chan struct{}), followed: make(chan struct{}), started: time.Now()}
 	b.shown = newShown(b, opt.Bus)
 	b.lg = b.shown.logger(lg).With("broker", name)
 	b.queries = newQueries(b)
@@ -314,7 +315,10 @@ func (b *Broker) catchUp(ctx context.Context) error {
 	b.trouble = err
 	b.mu.Unlock()
 	b.shown.complain("index", "", err)
-	return err
+	if err != nil {
+		return errors.Join(err, b.reopen())
+	}
+	return nil
 }
 
 // renew drops the index.
@@ -461,6 +465,8 @@ func (b *Broker) collect(ctx context.Context, path string) error {
 	} else if ctx.Err() == nil {
 		s.fails++
 		s.next = now.Add(retry(s.fails, s.every))
+	} else { // stopped: due as soon as it may
+		s.next, s.err = now, nil
 	}
 	b.mu.Unlock()
 	b.poke()

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 	"unicode"
@@ -523,6 +524,22 @@ func TestDeleteAndReindex(t *testing.T) {
 	must(t, b.catchUp(ctx))
 	holds(t, b, map[string]*soif.Object{"http://a/1": a1, "http://a/2": a2})
 
+	// One that fails is opened again.
+	b.engine().Close()
+	apply(t, b.store, update(a1), store.Change{Op: soif.Refresh, OID: oid("http://a/2"), Updated: time.Unix(1, 0)})
+	if err := b.catchUp(ctx); !errors.Is(err, iofs.ErrClosed) {
+		t.Errorf("got %v, want %v", err, iofs.ErrClosed)
+	}
+	if !strings.Contains(b.errText(), "index: ") {
+		t.Errorf("got err %q, want the index's trouble", b.errText())
+	}
+	must(t, b.catchUp(ctx))
+	if got := b.errText(); got != "" {
+		t.Errorf("got err %q, want nothing", got)
+	}
+	a2.Set("Update-Time", []byte("1"))
+	holds(t, b, map[string]*soif.Object{"http://a/1": a1, "http://a/2": a2})
+
 	// An index that is damaged or gone comes back from the store.
 	must(t, b.Close())
 	must(t, os.WriteFile(filepath.Join(dir, "index", "MANIFEST"), []byte("x"), 0o666))
@@ -534,6 +551,77 @@ func TestDeleteAndReindex(t *testing.T) {
 	b = w.broker(dir, "")
 	must(t, b.catchUp(ctx))
 	holds(t, b, map[string]*soif.Object{"http://a/1": a1, "http://a/2": a2})
+}
+
+// An object that the disk has lost is named, and does not keep the others
+// from being found.
+func TestDamagedObject(t *testing.T) {
+	w := newWorld(t)
+	g := w.gatherer("g")
+	rng := rand.New(rand.NewPCG(1, 1))
+	for i := range 3 { // each fills a frame
+		text := make([]byte, 60_000)
+		for j := range text {
+			text[j] = "abcdefghijklmnop "[rng.IntN(17)]
+		}
+		apply(t, g, update(object(fmt.Sprintf("http://a/%d", i), "damage", string(text))))
+	}
+	dir := t.TempDir()
+	b := w.broker(dir, "source path=g\n")
+	must(t, b.Collect(ctx, "g"))
+	must(t, b.Close())
+	files, err := filepath.Glob(dir + "/store/*.seg")
+	must(t, err)
+	f, err := os.OpenFile(files[0], os.O_RDWR, 0)
+	must(t, err)
+	st, err := f.Stat()
+	must(t, err)
+	_, err = f.WriteAt([]byte("harvest"), st.Size()/2)
+	must(t, errors.Join(err, f.Close(), os.RemoveAll(dir+"/index")))
+	b = w.broker(dir, "")
+	must(t, b.catchUp(ctx))
+	if n := len(find(t, b, "title : damage")); n != 2 {
+		t.Errorf("got %d objects, want the two that are whole", n)
+	}
+	if got := b.lastEvents(); strings.Count(got, "event=damaged oid=") != 1 {
+		t.Errorf("got events %s, want one object named", got)
+	}
+	if must(t, b.checkIndex()); b.reindex {
+		t.Errorf("got the index made anew for want of an object that cannot be read")
+	}
+}
+
+// Stop ends what is being read; start takes it up again at once.
+func TestStop(t *testing.T) {
+	reading := make(chan struct{})
+	b, err := Open(t.TempDir(), "b", testLog(t), Options{Open: func(ctx context.Context, _ string) (iofs.FS, io.Closer, error) {
+		close(reading)
+		<-ctx.Done()
+		return nil, nil, ctx.Err()
+	}})
+	must(t, err)
+	defer b.Close()
+	must(t, b.setConfig(ctx, "source path=slow every=1h\n"))
+	done := make(chan error)
+	go func() { done <- b.Collect(ctx, "slow") }()
+	<-reading
+	if err := b.Collect(ctx, "slow"); !errors.Is(err, syscall.EBUSY) {
+		t.Errorf("got %v, want %v", err, syscall.EBUSY)
+	}
+	must(t, b.stop(true))
+	if err := <-done; !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
+	}
+	if got := b.status(); !strings.HasPrefix(got, "state=stopped\n") || !strings.Contains(got, "is=stopped") || b.errText() != "" {
+		t.Errorf("got status %s and err %q, want it stopped, not failing", got, b.errText())
+	}
+	if paths, _, _ := b.due(time.Now()); paths != nil {
+		t.Errorf("stopped: got %v due", paths)
+	}
+	must(t, b.stop(false))
+	if paths, _, _ := b.due(time.Now()); len(paths) != 1 {
+		t.Errorf("started: got %v due, want slow", paths)
+	}
 }
 
 func TestConfig(t *testing.T) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	iofs "io/fs"
 	"os"
 	"path/filepath"
@@ -111,6 +110,28 @@ func (b *Broker) settle(ctx context.Context) {
 	}
 }
 
+// reopen opens the index anew after it has failed: whatever it holds on disk,
+// following goes on from there.
+func (b *Broker) reopen() error {
+	b.following.Lock()
+	defer b.following.Unlock()
+	if err := b.engine().Close(); err != nil {
+		return err
+	}
+	e, err := openIndex(b.dir)
+	if errors.Is(err, index.ErrCorrupt) {
+		b.lg.Warn("index is made anew", "err", err)
+		return b.emptyIndex()
+	}
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.index = e
+	return nil
+}
+
 // engine is the index as it is now; making it anew replaces it.
 func (b *Broker) engine() index.Engine {
 	b.mu.Lock()
@@ -132,27 +153,55 @@ func (f *follower) take(ctx context.Context, rec store.Record) error {
 	f.seq = rec.Entry.Seq
 	switch rec.Op {
 	case soif.Delete:
+		f.b.damage(oid, false)
 		f.deletes = append(f.deletes, index.ID(oid))
 		f.gone = append(f.gone, oid)
 	case soif.Update:
-		body, _, err := f.b.store.Get(oid)
-		if errors.Is(err, iofs.ErrNotExist) {
-			return nil // deleted meanwhile: a later record says so
-		}
-		if err != nil {
+		if err := f.put(oid); err != nil {
 			return err
 		}
-		o, _, err := soif.Parse(body, soif.Limits{})
-		if err != nil {
-			return fmt.Errorf("object %s: %w", oid, err)
-		}
-		f.puts = append(f.puts, document(oid, &o))
-		f.bytes += len(body)
 	}
 	if f.bytes >= followBytes || len(f.puts)+len(f.deletes) >= followObjects {
 		return f.flush(ctx)
 	}
 	return nil
+}
+
+// put takes an object. One that cannot be read, because the disk has lost it,
+// is left out of the index and named, or none after it would be found.
+func (f *follower) put(oid store.OID) error {
+	body, _, err := f.b.store.Get(oid)
+	var o soif.Object
+	if err == nil {
+		o, _, err = soif.Parse(body, soif.Limits{})
+	}
+	var bad *soif.Error
+	switch {
+	case err == nil:
+		f.b.damage(oid, false)
+		f.puts = append(f.puts, document(oid, &o))
+		f.bytes += len(body)
+	case errors.Is(err, iofs.ErrNotExist): // deleted meanwhile: a later record says so
+	case errors.Is(err, store.ErrDamaged), errors.As(err, &bad):
+		f.b.lg.Error("object is not indexed", "oid", oid, "err", err)
+		f.b.event("damaged", ndb.Of("oid", oid), ndb.Of("err", err))
+		f.deletes = append(f.deletes, index.ID(oid))
+		f.b.damage(oid, true)
+	default:
+		return err
+	}
+	return nil
+}
+
+// damage notes that an object cannot be read, or that it can be or is gone.
+func (b *Broker) damage(oid store.OID, yes bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if yes {
+		b.damaged[oid] = struct{}{}
+	} else {
+		delete(b.damaged, oid)
+	}
 }
 
 func (f *follower) flush(ctx context.Context) error {
@@ -289,7 +338,10 @@ func (b *Broker) gc(ctx context.Context) error {
 // the store holds objects. Nothing known leads there; it costs nothing to look.
 func (b *Broker) checkIndex() error {
 	before := b.store.Cursor()
-	docs, objects := b.engine().Stats().Docs, b.store.Count()
+	b.mu.Lock()
+	docs := b.index.Stats().Docs + len(b.damaged)
+	b.mu.Unlock()
+	objects := b.store.Count()
 	mark, err := b.indexed()
 	if err != nil || mark != before || b.store.Cursor() != before || int64(docs) == objects {
 		return err
