@@ -807,7 +807,7 @@ func killed(dir string, lg *slog.Logger) (*Broker, *store.Store, error) {
 // collecting anew, registry, store and index agree; after a collection they
 // agree with the source.
 func TestKill(t *testing.T) {
-	kills := 6
+	kills := 5
 	if n, err := strconv.Atoi(os.Getenv("KILLS")); err == nil {
 		kills = n
 	}

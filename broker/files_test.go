@@ -529,7 +529,7 @@ func TestRemoveWhileRead(t *testing.T) {
 	for i := range 50 {
 		apply(t, g, update(object(fmt.Sprintf("http://a/d/%d", i), "fuse", "text")))
 	}
-	for range 4 {
+	for range 2 {
 		all, err := OpenAll(t.TempDir(), testLog(t), Options{Open: w.open})
 		must(t, err)
 		d := all.Files()

@@ -164,6 +164,11 @@ func (s *searcher) plan(q query.Node, attr string, not bool) op {
 
 func (s *searcher) leaf(n query.Node, text, attr string, not bool) op {
 	l := newLeaf(n, text, attr, not)
+	for _, same := range s.leaves { // asked twice it is looked up, and counts, once
+		if same.attr == l.attr && same.not == l.not && slices.Equal(same.words, l.words) {
+			return same
+		}
+	}
 	s.leaves = append(s.leaves, l)
 	return l
 }

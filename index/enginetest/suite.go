@@ -203,6 +203,10 @@ func (s suite) weights(t *testing.T) {
 	if got := found(t, e, "md5 : fuse", opt); got != "3" {
 		t.Errorf("attribute of no weight, named: got documents %q, want 3", got)
 	}
+	twice := search(t, e, "fuse or fuse and not title : (not fuse) or FUSE", opt)
+	if len(twice.Hits) != 2 || twice.Hits[0].Score != r.Hits[0].Score {
+		t.Errorf("the same word again: got %v, want it to count once, as in %v", twice.Hits, r.Hits)
+	}
 	parts := r.Hits[0].Why
 	if len(parts) != 2 || parts[0].Attr != "title" || parts[0].Count != 1 || parts[0].Weight != 4 || parts[1].Score != r.Hits[0].Score {
 		t.Errorf("got why %+v, want title once and the sum %v", parts, r.Hits[0].Score)

@@ -8,11 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// What a query may not exceed. Both are far past what a person writes, and
-// keep a hostile one from costing more than its own length.
+// What a query may not exceed. All are far past what a person writes, and
+// keep a hostile one from costing more than a few plain ones.
 const (
 	MaxLength = 8192 // bytes
 	MaxDepth  = 64   // parentheses and nots inside one another
+	MaxWords  = 128  // words and phrases
 )
 
 // An Error says what is wrong and where: Column counts characters from 1.
@@ -184,6 +185,7 @@ type parser struct {
 	scanner
 	tok   token
 	depth int
+	words int
 	attr  bool // inside an attribute's value
 }
 
@@ -288,18 +290,21 @@ func (p *parser) item() (Node, error) {
 		if p.tok.kind == colon {
 			return p.attribute(t)
 		}
-		return value(t), nil
+		return p.value(t)
 	case end:
 		return nil, p.errorf("the query ends where a word should be")
 	}
 	return nil, p.errorf("%s where a word should be", t)
 }
 
-func value(t token) Node {
-	if t.kind == phrase {
-		return Phrase{t.text}
+func (p *parser) value(t token) (Node, error) {
+	if p.words++; p.words > MaxWords {
+		return nil, &Error{t.col, fmt.Sprintf("more than %d words", MaxWords)}
 	}
-	return Word{t.text}
+	if t.kind == phrase {
+		return Phrase{t.text}, nil
+	}
+	return Word{t.text}, nil
 }
 
 func (p *parser) group() (Node, error) {
@@ -345,8 +350,9 @@ func (p *parser) attribute(name token) (Node, error) {
 	case opening:
 		v, err = p.group()
 	case word, phrase:
-		v = value(p.tok)
-		err = p.next()
+		if v, err = p.value(p.tok); err == nil {
+			err = p.next()
+		}
 	default:
 		return nil, p.errorf("%s where the value of attribute '%s' should be", p.tok, name.text)
 	}

@@ -84,6 +84,8 @@ func TestParseError(t *testing.T) {
 		{"a \xff", "column 3: text is not UTF-8"},
 		{strings.Repeat("(", 65) + "a", "column 65: nested deeper than 64"},
 		{strings.Repeat("not ", 65) + "a", "column 257: nested deeper than 64"},
+		{strings.Repeat("a ", 128) + "t : b", "column 261: more than 128 words"},
+		{strings.Repeat("a ", 8000/2), "column 257: more than 128 words"},
 		{strings.Repeat("a", 8193), "column 1: query of 8193 bytes, the limit is 8192"},
 	} {
 		n, err := Parse(tt.text)
