@@ -402,7 +402,7 @@ func (d namedDir) Stat() fs.Stat {
 // Lookup runs the query. Names that begin with a point are what desktops and
 // tools look for everywhere, not queries.
 func (d namedDir) Lookup(ctx context.Context, name string) (fs.Node, error) {
-	if strings.HasPrefix(name, ".") {
+	if strings.HasPrefix(name, ".") || strings.ContainsAny(name, "/\x00") {
 		return nil, notExist(name)
 	}
 	text := strings.TrimSpace(unescape(name))

@@ -108,3 +108,17 @@ func BenchmarkSearch(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkApplyOne replaces one document of many, durably.
+func BenchmarkApplyOne(b *testing.B) {
+	docs, _ := corpus(b)
+	e := open(b, b.TempDir())
+	applyAll(b, e, docs)
+	n := 0
+	for b.Loop() {
+		n++
+		must(b, e.Apply(ctx, docs[n%len(docs):][:1], nil, "m"))
+	}
+	b.ReportMetric(float64(len(docs)), "docs")
+	b.ReportMetric(float64(e.Stats().Segments), "segments")
+}
