@@ -33,6 +33,40 @@ func BenchmarkTree(b *testing.B) {
 	}
 }
 
+// BenchmarkSite gathers the site that HARVEST_BENCH_SITE names, whose owner is
+// you: without a delay.
+func BenchmarkSite(b *testing.B) {
+	root := os.Getenv("HARVEST_BENCH_SITE")
+	if root == "" {
+		b.Skip("HARVEST_BENCH_SITE is not set")
+	}
+	for b.Loop() {
+		g, err := Open(b.TempDir(), "bench", slog.New(slog.DiscardHandler), Options{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if err := g.setConfig(b.Context(), "root url="+root+" delay=0s urls=unlimited\n"); err != nil {
+			b.Fatal(err)
+		}
+		for _, again := range []string{"first", "again"} {
+			v := g.newVisit(g.conf)
+			before, start := cpu(), time.Now()
+			if err := g.frontier.Visit(context.Background(), v.plan, g.rt, v, &v.counts); err != nil {
+				b.Fatal(err)
+			}
+			c := &v.counts
+			n := float64(c.Fetched.Load() + c.Unchanged.Load())
+			b.ReportMetric(n/time.Since(start).Seconds(), again+"-pages/s")
+			b.ReportMetric(float64((cpu()-before).Microseconds())/n, again+"-cpu-µs/page")
+			b.Logf("%s: fetched %d, unchanged %d, failed %d, excluded %d, %d MB", again, c.Fetched.Load(), c.Unchanged.Load(),
+				c.Failed.Load(), c.Excluded.Load(), c.In.Load()/1e6)
+		}
+		if err := g.Close(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func benchTree(b *testing.B, root string, again bool) {
 	if _, err := os.Stat(root[len("file://"):]); err != nil {
 		b.Skip(err)

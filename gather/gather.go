@@ -42,6 +42,7 @@ type Gatherer struct {
 	version   string
 	lg        *slog.Logger
 	rt        http.RoundTripper
+	own       *fetch.Transport // rt, when it was not handed in
 	frontier  *crawl.Frontier
 	store     *store.Store
 	journal   *journal
@@ -79,7 +80,8 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 		g.version = "0"
 	}
 	if g.rt == nil {
-		g.rt = fetch.New(fetch.Options{})
+		g.own = fetch.New(fetch.Options{})
+		g.rt = g.own
 	}
 	g.lg = g.journal.logger(lg).With("gatherer", name)
 	defer func() {
@@ -121,6 +123,9 @@ const newConfig = `# What to gather: a root for each tree or site, a leaf for a 
 // Close closes the Gatherer, once Run has returned.
 func (g *Gatherer) Close() error {
 	var errs []error
+	if g.own != nil {
+		g.own.CloseIdleConnections()
+	}
 	if g.store != nil {
 		errs = append(errs, g.store.Close())
 	}

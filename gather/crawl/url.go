@@ -143,11 +143,37 @@ func slowURL(base, ref string) (string, error) {
 		if u.Host() != "" {
 			return "", fmt.Errorf("bad url '%s': a file of another host: %w", clip(ref), iofs.ErrInvalid)
 		}
+		return fileURL(u.Href(true))
 	default:
 		return "", fmt.Errorf("bad url '%s': scheme %s: %w", clip(ref), u.Scheme(), iofs.ErrInvalid)
 	}
 	s := u.Href(true)
 	return escapes(strings.TrimSuffix(s, "?")), nil
+}
+
+// fileURL writes a file URL as listings write the names in it, whatever was
+// escaped and how: a name is bytes, and one file has one URL.
+func fileURL(s string) (string, error) {
+	const scheme = "file://"
+	path, query, found := strings.Cut(strings.TrimPrefix(s, scheme), "?")
+	if found && query != "" {
+		return "", fmt.Errorf("bad url '%s': a file with a query: %w", clip(s), iofs.ErrInvalid)
+	}
+	out := append(make([]byte, 0, len(s)), scheme...)
+	for i := 0; i < len(path); i++ {
+		c := path[i]
+		if c == '%' && i+2 < len(path) && isHex(path[i+1]) && isHex(path[i+2]) {
+			c = unhex(path[i+1])<<4 | unhex(path[i+2])
+			i += 2
+		}
+		if plain[c] != 0 && c != '?' || c == '\'' {
+			out = append(out, c)
+		} else {
+			const hex = "0123456789ABCDEF"
+			out = append(out, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return string(out), nil
 }
 
 // escapes writes percent-escapes in upper case, and those of letters, digits
