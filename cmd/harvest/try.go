@@ -176,6 +176,9 @@ func (t *trial) job(ctx context.Context, roots []string) error {
 		return err
 	}
 	fmt.Fprintf(t.std.out, "gathered: %s\n", pick(st, "found", "fetched", "unchanged", "excluded", "failed", "objects"))
+	if number(st, "objects") == 0 {
+		return fmt.Errorf("%s: no object came of it%s", g, t.why(g))
+	}
 	if err := t.service(ctx, b, ndb.Format(ndb.Of("source", ""), ndb.Of("path", g), ndb.Of("every", "10m"))+"\n"); err != nil {
 		return err
 	}
@@ -190,6 +193,22 @@ func (t *trial) job(ctx context.Context, roots []string) error {
 	}
 	fmt.Fprintf(t.std.out, "indexed: %s\n", pick(st, "objects", "indexed"))
 	return t.first(ctx, b)
+}
+
+// why tells the last trouble that the events of a service tell.
+func (t *trial) why(path string) string {
+	text, err := iofs.ReadFile(fs.IO(context.Background(), t.root), path+"/events")
+	if err != nil {
+		return ""
+	}
+	last := ""
+	for line := range strings.Lines(string(text)) {
+		e, err := ndb.ParseLine(strings.TrimSpace(line), 1)
+		if kind, _ := e.Get("event"); err == nil && (kind == "failed" || kind == "error" || kind == "excluded") {
+			last = ": " + pick(e, "event", "url", "reason")
+		}
+	}
+	return last
 }
 
 // pick shows some of a status.
