@@ -221,6 +221,44 @@ func TestHorizon(t *testing.T) {
 	shut(t, s)
 }
 
+// TestGhost forgets a deletion whose object is still in a segment that Compact
+// has left as it is, and has the index made anew.
+func TestGhost(t *testing.T) {
+	dir := t.TempDir()
+	opt := Options{NoSync: true, Frame: 500}
+	s := open(t, dir, opt)
+	for i := range 100 {
+		apply(t, s, update(fmt.Sprintf("http://h/%d", i), fmt.Sprintf("%0500d", i)))
+	}
+	if err := s.Compact(ctx); err != nil { // begins the second segment
+		t.Fatal(err)
+	}
+	first := s.log.id - 1
+	apply(t, s, Change{Op: soif.Delete, OID: ID("http://h/50", "g")})
+	for i := range 30 { // frames worth joining
+		apply(t, s, update(fmt.Sprintf("http://small/%d", i), ""), Change{Op: soif.Delete, OID: ID(fmt.Sprintf("http://small/%d", i-1), "g")})
+	}
+	second := s.log.id
+	if err := s.forgetDeletions(time.Now().Add(time.Hour)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Compact(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if s.segs[first] == nil || s.segs[second] != nil {
+		t.Fatalf("segments: got the first %v, the second %v, want only the first to stay", s.segs[first], s.segs[second])
+	}
+	shut(t, s)
+	if err := os.Remove(filepath.Join(dir, indexName)); err != nil {
+		t.Fatal(err)
+	}
+	s = open(t, dir, opt)
+	if _, err := s.Stat(ID("http://h/50", "g")); !errors.Is(err, iofs.ErrNotExist) || s.Count() != 100 {
+		t.Errorf("got %v and %d objects, want the deleted one to stay away and 100", err, s.Count())
+	}
+	shut(t, s)
+}
+
 // TestSpace wants Compact to give space back, and small frames to be joined.
 func TestSpace(t *testing.T) {
 	s := opened(t, Options{NoSync: true, Segment: 200 << 10})

@@ -568,9 +568,13 @@ func limitChild(dir string) {
 		fmt.Println("bad", err)
 		os.Exit(3)
 	}
-	s, err := Open(dir, quiet(), Options{Pending: 50})
+	opt := limitOptions
+	if limit%2 == 1 {
+		opt.Pending = 1 << 20 // the index waits, and so it is a segment that fails
+	}
+	s, err := Open(dir, quiet(), opt)
 	if err != nil {
-		fmt.Println("calls 0", err)
+		fmt.Println("calls 0 0", err)
 		return
 	}
 	calls, err := fill(s)
@@ -584,32 +588,52 @@ func limitChild(dir string) {
 			fmt.Println("bad", err)
 		}
 	}
-	fmt.Println("calls", calls, err)
+	// A smaller change has room where the one that failed was. Nothing of that
+	// one may follow it.
+	small := 0
+	if _, err := s.Apply(ctx, []Change{update("http://s/0", "")}); err == nil {
+		small = 1
+	}
+	fmt.Println("calls", calls, small, err)
 }
+
+// limitOptions give each object a frame of its own, so that a write that fails
+// half-way leaves whole ones.
+var limitOptions = Options{Pending: 50, Frame: 10}
 
 // TestFailingWrite has writes fail at one size of the files after another: of the
 // index, of a segment, in the middle of a frame.
 func TestFailingWrite(t *testing.T) {
-	tried := 0
-	for _, limit := range []int{100, 5000, 40000, 70001, 140003, 200005} {
+	tried, after := 0, 0
+	for _, limit := range []int{100, 5000, 40000, 140000, 40001, 70001, 70101, 70201, 100003} {
 		dir := t.TempDir()
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), "HARVEST_STORE_CHILD=limit", "HARVEST_STORE_DIR="+dir, fmt.Sprint("HARVEST_STORE_LIMIT=", limit))
 		out, err := cmd.CombinedOutput()
-		var calls int
-		if _, serr := fmt.Sscanf(string(out), "calls %d", &calls); err != nil || serr != nil {
+		var calls, small int
+		if _, serr := fmt.Sscanf(string(out), "calls %d %d", &calls, &small); err != nil || serr != nil {
 			t.Fatalf("limit %d: got %v and %s", limit, err, out)
 		}
-		s := open(t, dir, Options{Pending: 50})
+		var log bytes.Buffer
+		s, err := Open(dir, textLog(&log), limitOptions)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range small {
+			apply(t, s, Change{Op: soif.Delete, OID: ID(fmt.Sprintf("http://s/%d", i), "g")})
+		}
 		if err := filledTo(s, calls); err != nil {
 			t.Errorf("limit %d: opened again: %v", limit, err)
 		}
+		if strings.Contains(log.String(), "store damage") {
+			t.Errorf("limit %d: got %s, want no damage", limit, log.String())
+		}
 		apply(t, s, update("http://h/more", "1"))
 		shut(t, s)
-		tried += calls
+		tried, after = tried+calls, after+small
 	}
-	if tried < 100 {
-		t.Errorf("only %d calls came before the failing ones", tried)
+	if tried < 100 || after == 0 {
+		t.Errorf("only %d calls came before the failing ones, %d after", tried, after)
 	}
 }
 
