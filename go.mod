@@ -3,6 +3,7 @@ module harvest
 go 1.26.0
 
 require (
+	9fans.net/go v0.0.7
 	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/jimsmart/grobotstxt v1.0.3
 	github.com/klauspost/compress v1.20.3
@@ -18,7 +19,6 @@ require (
 )
 
 require (
-	9fans.net/go v0.0.7 // indirect
 	github.com/bits-and-blooms/bitset v1.20.0 // indirect
 	github.com/fhs/mux9p v0.3.1 // indirect
 	golang.org/x/text v0.43.0 // indirect
