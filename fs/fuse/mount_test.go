@@ -170,6 +170,16 @@ func serve(point string) {
 			w.disk.mu.Unlock()
 			f.put(word[2], word[0] == "put")
 			fmt.Println("ok")
+		case "swap": // one that neither length nor time betrays
+			f := w.disk.nodes[word[1]].(*diskFile)
+			f.mu.Lock()
+			f.data = bytes.Repeat([]byte(word[2]), len(f.data)/len(word[2]))
+			f.vers++
+			f.mu.Unlock()
+			fmt.Println("ok")
+		case "entry":
+			w.bus.Entry(w.disk.path, word[1])
+			fmt.Println("ok")
 		case "drop":
 			w.disk.Remove(context.Background(), word[1])
 			fmt.Println("ok")
