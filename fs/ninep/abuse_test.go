@@ -345,6 +345,31 @@ func TestAbuse(t *testing.T) {
 				r.send()
 			}
 		}},
+		{"writes that wait", func(t *testing.T) {
+			var wg sync.WaitGroup
+			for range 10 {
+				r := roughly(t, addr).attach(1 << 20)
+				r.say("Twalk 2 0 1 events", "Topen 3 1 2").send().hear(2)
+				// The second open waits for the read, which waits for ever,
+				// and the writes for the open.
+				r.say("Tread 4 1 0 100", "Topen 5 1 2").send()
+				f := appendHeader(nil, 1<<20, proto.Twrite, 5)
+				f = le.AppendUint32(f, 1)
+				f = le.AppendUint64(f, 0)
+				f = append(le.AppendUint32(f, 1<<20-putHeader), make([]byte, 1<<20-putHeader)...)
+				wg.Go(func() {
+					r.nc.SetWriteDeadline(time.Now().Add(time.Second))
+					for i := range 100 {
+						le.PutUint16(f[5:], uint16(10+i))
+						if _, err := r.nc.Write(f); err != nil {
+							return // it reads no more
+						}
+					}
+					t.Error("the server has taken 100 MB")
+				})
+			}
+			wg.Wait()
+		}},
 		{"blocked reads", func(t *testing.T) {
 			r := roughly(t, addr).attach(8192)
 			for i := range 100 {

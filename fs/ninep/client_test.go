@@ -219,6 +219,22 @@ func TestReadAhead(t *testing.T) {
 		}
 	}
 
+	// A server may give less than it was asked for, anywhere.
+	f.most = 100_000
+	for _, step := range []int{64 << 10, 3 << 20} {
+		h := open(t, c.Root(), "big", fs.Read)
+		p := make([]byte, step)
+		for off := 0; off < len(big); {
+			n, err := h.ReadAt(ctx, p, int64(off))
+			if err != nil || n == 0 || !bytes.Equal(p[:n], big[off:off+n]) {
+				t.Fatalf("short reads, step %d: %d bytes at %d are wrong: %v", step, n, off, err)
+			}
+			off += n
+		}
+		h.Close()
+	}
+	f.most = 0
+
 	// Reading in sequence past a write, and past an end that moved.
 	f.Set(ctx, fs.Change{Size: ptr(int64(4 << 20))})
 	h := open(t, c.Root(), "big", fs.Read|fs.Write)

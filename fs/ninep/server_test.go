@@ -212,6 +212,67 @@ func TestListing(t *testing.T) {
 	}
 }
 
+// TestCheck: a frame that is a byte shorter or longer than its fields is none,
+// nor one with a length in it that is another.
+func TestCheck(t *testing.T) {
+	for _, line := range []string{
+		"Tversion 1 8192 9P2000", "Tauth 1 2 u a", "Tattach 1 0 ~ u a", "Tflush 1 2", "Twalk 1 0 1", "Twalk 1 0 1 a b",
+		"Topen 1 0 0", "Tcreate 1 0 n 0644 0", "Tread 1 0 0 0", "Twrite 1 0 0 ''", "Twrite 1 0 0 data", "Tclunk 1 0",
+		"Tremove 1 0", "Tstat 1 0", "Twstat 1 0", "Twstat 1 0 name=n uid=u", "Rerror 1 text",
+	} {
+		f, err := compose(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := check(f); err != nil {
+			t.Errorf("%s: %v", line, err)
+		}
+		for n := range len(f) {
+			cut := append([]byte{}, f[:n]...)
+			if n >= 4 {
+				le.PutUint32(cut, uint32(n))
+			}
+			if check(cut) == nil {
+				t.Errorf("%s: %d of its %d bytes pass", line, n, len(f))
+			}
+		}
+		long := append(append([]byte{}, f...), 0)
+		if check(long) == nil {
+			t.Errorf("%s: passes with a byte that is not of it", line)
+		}
+		le.PutUint32(long, uint32(len(long)))
+		if check(long) == nil {
+			t.Errorf("%s: passes with a byte more", line)
+		}
+	}
+	for kind := range 256 {
+		want := kind >= 100 && kind < 128 && kind != 106
+		if got := shapeOf(byte(kind)) != ""; got != want {
+			t.Errorf("type %d: got %v, want %v", kind, got, want)
+		}
+	}
+	// Lengths within that claim more or less than there is.
+	for line, at := range map[string]int{"Tversion 1 8192 9P2000": 11, "Twalk 1 0 1 a b": 15, "Twrite 1 0 0 data": 19, "Twstat 1 0 name=n": 11, "Tcreate 1 0 n 0644 0": 11} {
+		for _, add := range []int{-1, 1, 100} {
+			f, err := compose(line)
+			if err != nil {
+				t.Fatal(err)
+			}
+			le.PutUint16(f[at:], uint16(int(le.Uint16(f[at:]))+add))
+			if check(f) == nil {
+				t.Errorf("%s: passes with a length that is %+d", line, add)
+			}
+		}
+	}
+}
+
+func shapeOf(kind byte) string {
+	if kind < 100 || int(kind-100) >= len(shapes) {
+		return ""
+	}
+	return shapes[kind-100]
+}
+
 // TestErrors: each class arrives as itself, in words that v9fs knows.
 func TestErrors(t *testing.T) {
 	for _, c := range []struct {
@@ -276,8 +337,9 @@ func TestLimits(t *testing.T) {
 	// Half of two are taken; the third makes the oldest go.
 	roughly(t, addr)
 	roughly(t, addr).attach(8192)
-	if n, err := silent.nc.Read(make([]byte, 1)); err == nil {
-		t.Errorf("the oldest without attach: got %d bytes", n)
+	silent.nc.SetReadDeadline(time.Now().Add(5 * time.Second))
+	if _, err := silent.nc.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the oldest without attach: got %v, want the end", err)
 	}
 	first.say("Twalk 2 0 1", "Twalk 3 0 2").send()
 	f, err := readFrame(first.br)

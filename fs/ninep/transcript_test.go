@@ -25,9 +25,8 @@ import (
 // in part, as name= mode= length= mtime= uid= gid= muid= qid= kind=.
 //
 // Other lines: "hex" sends bytes, "wait N" waits until N reads of a slow file
-// have begun, "go" lets one of them end, "closed" says that the server has
-// hung up, "user NAME" stands before everything and says who asks, "same" and
-// another field with "=" has no meaning here.
+// have begun, "none" says that no other has, "go" lets one of them end, "closed" says that the server has
+// hung up, and "user NAME", anywhere, who asks.
 
 func num(t string, bytes int) (uint64, error) {
 	if t == "~" {
@@ -320,6 +319,10 @@ func play(t *testing.T, root *shelf, file, text string) {
 			n, _ := strconv.Atoi(rest)
 			for range n {
 				<-root.bus.entered
+			}
+		case word == "none":
+			if n := len(root.bus.entered); n > 0 {
+				t.Fatalf("%s: %d reads have begun", at, n)
 			}
 		case word == "go":
 			root.bus.slow <- struct{}{}

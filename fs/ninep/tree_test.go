@@ -36,8 +36,7 @@ type shelfState struct {
 	opens, closes int
 	flushes       int
 	closedTwice   bool
-	refuse        error // of Flush and writes beginning with "bad"
-	waitCtx       chan error
+	refuse        error         // of Flush and writes beginning with "bad"
 	slow          chan struct{} // reads of slow files wait for it
 	entered       chan struct{} // a read of one has begun
 }
@@ -140,6 +139,7 @@ type book struct {
 	path uint64
 	bus  *shelfState
 	kind fs.Kind
+	most int // bytes that a read gives, if not 0
 
 	mu    sync.Mutex
 	mode  iofs.FileMode
@@ -189,7 +189,6 @@ func (f *book) Open(ctx context.Context, m fs.Mode) (fs.Handle, error) {
 type bookmark struct {
 	f      *book
 	m      fs.Mode
-	mu     sync.Mutex
 	closed bool
 }
 
@@ -206,6 +205,9 @@ func (h *bookmark) ReadAt(ctx context.Context, p []byte, off int64) (int, error)
 	defer h.f.mu.Unlock()
 	if off >= int64(len(h.f.b)) {
 		return 0, io.EOF
+	}
+	if h.f.most > 0 {
+		p = p[:min(len(p), h.f.most)]
 	}
 	return copy(p, h.f.b[off:]), nil
 }
