@@ -55,6 +55,9 @@ func sumMarkdown(w *worker, o *soif.Object, c *content, text []byte) {
 // maxLine is the part of a line that is looked at for marks.
 const maxLine = 4 << 10
 
+// maxHeadings is how many headings of a text are kept.
+const maxHeadings = 500
+
 // mdStructure returns the headings and the first paragraph of text that is not
 // code.
 func mdStructure(text []byte) (headings []string, para string) {
@@ -63,6 +66,9 @@ func mdStructure(text []byte) (headings []string, para string) {
 	var lead []byte
 	done := false
 	for line := range bytes.Lines(text) {
+		if len(headings) >= maxHeadings {
+			break
+		}
 		if len(line) > maxLine { // no line of prose; the expressions below would take its square
 			line = line[:maxLine]
 		}
@@ -88,7 +94,7 @@ func mdStructure(text []byte) (headings []string, para string) {
 			l = ""
 		}
 		switch {
-		case done || len(headings) > 500:
+		case done:
 		case l == "" || strings.HasPrefix(l, "    ") || strings.HasPrefix(l, "[!["):
 			done = letters(lead, 20)
 			if !done {
