@@ -416,7 +416,7 @@ func (g *group) resolveItem(it, prev *item) (kept bool, err error) {
 		r.Updated = time.Unix(g.now, 0)
 	}
 	r.Updated = time.Unix(r.Updated.Unix(), 0).UTC()
-	r.TTL = time.Duration(seconds(r.TTL)) * time.Second
+	r.TTL = duration(uint64(seconds(r.TTL)))
 	if it.had && !r.gone && r.Hash == it.old.Hash && r.Updated.Equal(it.old.Updated) && r.TTL == it.old.TTL {
 		return false, nil
 	}

@@ -83,7 +83,7 @@ func parseRow(oid OID, b []byte) (row, error) {
 	r.at.seg, r.at.off, r.at.slot = uint32(p.uvarint()), uint32(p.uvarint()), uint32(p.uvarint())
 	r.Size = int64(p.uvarint())
 	r.Updated = time.Unix(p.varint(), 0).UTC()
-	r.TTL = time.Duration(p.uvarint()) * time.Second
+	r.TTL = duration(p.uvarint())
 	copy(r.Hash[:], p.bytes(16))
 	r.Type = string(p.bytes(p.uvarint()))
 	r.URL = string(p.b)

@@ -534,7 +534,7 @@ func (r *recovery) item(m meta, body []byte, at loc) (*item, error) {
 	it.row.at = at
 	it.row.OID, it.row.Seq, it.row.Body = m.oid, m.seq, m.body
 	it.row.Updated = time.Unix(m.updated, 0).UTC()
-	it.row.TTL = time.Duration(m.ttl) * time.Second
+	it.row.TTL = duration(uint64(m.ttl))
 	var err error
 	it.old, it.hadOld, err = r.s.state(m.oid)
 	it.had = it.hadOld && !it.old.gone

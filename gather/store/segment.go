@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -550,8 +551,15 @@ func syncDir(dir string) error {
 
 // seconds rounds a time to live up to what is stored.
 func seconds(d time.Duration) int64 {
-	if d <= 0 {
-		return 0
+	n := int64(d / time.Second)
+	if d%time.Second > 0 {
+		n++
 	}
-	return int64((d + time.Second - 1) / time.Second)
+	return max(n, 0)
+}
+
+// duration is the reverse of seconds; what is too long for it is for ever, or
+// nearly.
+func duration(n uint64) time.Duration {
+	return time.Duration(min(n, math.MaxInt64/uint64(time.Second))) * time.Second
 }
