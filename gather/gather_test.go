@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -611,7 +612,12 @@ func child(dir string) {
 // its end with every document.
 func TestKill(t *testing.T) {
 	src := t.TempDir()
-	const files = 800
+	files, slower := 400, 60 // more files and more patience make more kills
+	if n, err := strconv.Atoi(os.Getenv("HARVEST_TEST_KILLS")); err == nil {
+		files, slower = 100*n, 5
+	} else {
+		t.Log("HARVEST_TEST_KILLS=50 kills some fifty times and more")
+	}
 	for i := range files {
 		write(t, fmt.Sprintf("%s/%02d/%d.html", src, i%20, i), fmt.Sprintf("<title>Page %d</title><p>%s", i, strings.Repeat("word ", i%200)))
 	}
@@ -623,7 +629,7 @@ func TestKill(t *testing.T) {
 	t.Logf("seed %d", seed)
 	kills, acked := 0, uint64(0)
 	for ended := false; !ended; {
-		if kills > 200 {
+		if kills > 2000 {
 			t.Fatal("the run does not come to its end")
 		}
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
@@ -636,7 +642,7 @@ func TestKill(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		time.AfterFunc(time.Duration(1+r.IntN(60+20*kills))*time.Millisecond, func() { cmd.Process.Kill() })
+		time.AfterFunc(time.Duration(1+r.IntN(50+slower*kills))*time.Millisecond, func() { cmd.Process.Kill() })
 		for sc := bufio.NewScanner(out); sc.Scan(); {
 			var n uint64
 			switch _, err := fmt.Sscanf(sc.Text(), "seq %d", &n); {
