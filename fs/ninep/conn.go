@@ -812,6 +812,7 @@ func (c *conn) acquire(ctx context.Context, n int) error {
 		}
 		freed := c.freed
 		c.hold.Unlock()
+		c.out.drain() // what the reader has left for later may be it
 		select {
 		case <-freed:
 		case <-ctx.Done():

@@ -158,7 +158,7 @@ func (f *book) Set(_ context.Context, c fs.Change) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if c.Size != nil {
-		if *c.Size > 1<<30 {
+		if *c.Size > 1<<24 {
 			return syscall.EFBIG
 		}
 		f.b = append(f.b, make([]byte, max(0, int(*c.Size)-len(f.b)))...)[:*c.Size]
@@ -221,7 +221,7 @@ func (h *bookmark) WriteAt(_ context.Context, p []byte, off int64) (int, error) 
 	if h.m&fs.Append != 0 {
 		off = int64(len(h.f.b))
 	}
-	if off > 1<<30 {
+	if off > 1<<24 {
 		return 0, syscall.EFBIG
 	}
 	h.f.b = append(h.f.b, make([]byte, max(0, int(off)+len(p)-len(h.f.b)))...)
