@@ -109,7 +109,10 @@ func (t *tree) status(err error) gofuse.Status {
 		t.count.interrupted.Add(1)
 	}
 	if no == syscall.EIO && !errors.Is(err, syscall.EIO) {
-		t.lg.Warn("error without a class", "err", err)
+		text := err.Error() // which a dead connection gives to each request
+		if was := t.said.Swap(&text); was == nil || *was != text {
+			t.lg.Warn("error without a class", "err", err)
+		}
 	}
 	return gofuse.Status(downed(no))
 }

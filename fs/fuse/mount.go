@@ -28,7 +28,6 @@ package fuse
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"log/slog"
@@ -159,7 +158,7 @@ func (w logWriter) Write(p []byte) (int, error) {
 // runs, and no longer one that died.
 func vacate(point string, lg *slog.Logger) error {
 	fi, err := os.Stat(point)
-	if errors.Is(err, syscall.ENOTCONN) || errors.Is(err, syscall.ECONNABORTED) {
+	if Stale(err) {
 		lg.Warn("mount was left by a server that died; replacing it", "point", point)
 		if err := detach(point); err != nil {
 			return fmt.Errorf("stale mount: %w", err)

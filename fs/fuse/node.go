@@ -44,12 +44,13 @@ type tree struct {
 	who    who
 	count  counters
 
-	runMu    sync.RWMutex   // held to read while running grows, to write while stopping closes
-	running  sync.WaitGroup // requests
-	stopping chan struct{}  // closed by stop
-	done     chan struct{}  // closed when follow returned
-	notes    atomic.Uint64  // notes that were sent: an answer they overlap may be old
-	unsure   atomic.Int64   // until then (UnixNano) notes were lost
+	runMu    sync.RWMutex           // held to read while running grows, to write while stopping closes
+	running  sync.WaitGroup         // requests
+	stopping chan struct{}          // closed by stop
+	done     chan struct{}          // closed when follow returned
+	notes    atomic.Uint64          // notes that were sent: an answer they overlap may be old
+	said     atomic.Pointer[string] // the last error without a class
+	unsure   atomic.Int64           // until then (UnixNano) notes were lost
 
 	// mu guards the tables and the fields of the nodes in them. A node is in
 	// the table while the kernel refers to it, or has it open; lru is in the
