@@ -40,7 +40,8 @@ func queryCommand() command {
 			for _, s := range set {
 				lines = append(lines, "set "+s)
 			}
-			lines = append(lines, "query "+strings.Join(args[1:], " "))
+			text := strings.ReplaceAll(strings.Join(args[1:], " "), "\n", " ") // a line of ctl is a command
+			lines = append(lines, "query "+text)
 			if page != 1 {
 				lines = append(lines, fmt.Sprintf("page %d", page))
 			}

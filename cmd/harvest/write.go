@@ -1,9 +1,9 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	iofs "io/fs"
 	"strings"
@@ -24,7 +24,7 @@ func writeCommand() command {
 			if len(args) == 0 {
 				return usagef("no path")
 			}
-			var text io.Reader = std.in
+			var text io.Reader = untilDone{ctx, std.in}
 			if len(args) > 1 {
 				text = strings.NewReader(strings.Join(args[1:], " ") + "\n")
 			}
@@ -35,14 +35,26 @@ func writeCommand() command {
 	}}
 }
 
-// writeFile puts text into a file, made if it is not there. Standard input is
-// sent as it comes, but never cut inside a line that fits a message.
+// writeFile puts text into a file, made if it is not there. It is opened when
+// there is something to write, so that a text that never comes empties
+// nothing. Standard input is sent as it comes, but never cut inside a line
+// that fits a message.
 func writeFile(ctx context.Context, root fs.Dir, path string, text io.Reader, add bool) error {
+	in := bufio.NewReaderSize(text, maxLine)
+	if _, err := in.Peek(1); err != nil && !errors.Is(err, io.EOF) {
+		return inputError{err}
+	}
 	h, kind, err := openWrite(ctx, root, path, add)
 	if err != nil {
 		return err
 	}
-	err = copyLines(ctx, h, text)
+	err = copyLines(ctx, h, in)
+	var cut inputError
+	if kind != fs.Control && (errors.As(err, &cut) || err != nil && ctx.Err() != nil) {
+		// To close the file is to say that its text is complete. It is not:
+		// the handle ends with the connection, which says nothing.
+		return err
+	}
 	if kind == fs.Control {
 		// It has answered each message, and one may have been stop.
 		h.Close()
@@ -55,6 +67,38 @@ func writeFile(ctx context.Context, root fs.Dir, path string, text io.Reader, ad
 		err = cerr
 	}
 	return err
+}
+
+// inputError says that the text to write could not be read to its end.
+type inputError struct{ error }
+
+func (e inputError) Error() string { return "standard input: " + e.error.Error() }
+func (e inputError) Unwrap() error { return e.error }
+
+// untilDone is a reader whose reads end with ctx. A read of a terminal or a
+// pipe cannot be called off, so the one that waits is left to the process's end.
+type untilDone struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (u untilDone) Read(p []byte) (int, error) {
+	type result struct {
+		b   []byte
+		err error
+	}
+	c := make(chan result, 1)
+	go func() {
+		b := make([]byte, len(p))
+		n, err := u.r.Read(b)
+		c <- result{b[:n], err}
+	}()
+	select {
+	case r := <-c:
+		return copy(p, r.b), r.err
+	case <-u.ctx.Done():
+		return 0, u.ctx.Err()
+	}
 }
 
 func openWrite(ctx context.Context, root fs.Dir, path string, add bool) (fs.Handle, fs.Kind, error) {
@@ -106,7 +150,7 @@ func copyLines(ctx context.Context, h fs.Handle, r io.Reader) error {
 			return nil
 		}
 		if rerr != nil {
-			return fmt.Errorf("standard input: %w", rerr)
+			return inputError{rerr}
 		}
 	}
 }
