@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 )
 
 // MaxConfig bounds the text of a ConfigFile and of an editor's scratch file.
@@ -34,6 +35,7 @@ type ConfigFile struct {
 	mu       sync.Mutex
 	name     string // its own, told by the directory that holds it
 	vers     uint32
+	mtime    time.Time // of the running text; zero: as old as the server
 	writers  int
 	draft    []byte
 	checked  int // bytes of the draft known to be whole, good lines
@@ -67,7 +69,7 @@ func (c *ConfigFile) Stat() Stat {
 	if c.writers > 0 {
 		size = int64(len(c.draft))
 	}
-	return Stat{Path: c.path, Vers: c.vers, Kind: Made, Mode: 0o644, Size: size}
+	return Stat{Path: c.path, Vers: c.vers, Kind: Made, Mode: 0o644, Size: size, Mtime: c.mtime}
 }
 
 // Open gives a reader a snapshot of the running text, a writer the draft.
@@ -143,7 +145,7 @@ func (c *ConfigFile) result(text []byte, err error) {
 		c.rejected = bytes.Clone(text)
 		return
 	}
-	c.rejected = nil
+	c.rejected, c.mtime = nil, time.Now()
 }
 
 // lineOf is the line of text that err points at, if it does.

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"harvest/fs"
 	"harvest/fs/ndb"
@@ -335,4 +337,27 @@ func TestConfigTogether(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// TestConfigTime sees what rsync and make go by: a text of the same length
+// as the last is as new as its write, and one that is refused changes nothing.
+func TestConfigTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newService("limit=1\n")
+		if got := s.conf.Stat().Mtime; !got.IsZero() {
+			t.Errorf("before any write: got %v, want no time", got)
+		}
+		time.Sleep(time.Minute)
+		if err := s.conf.Replace(t.Context(), []byte("limit=2\n")); err != nil {
+			t.Fatal(err)
+		}
+		want := time.Now()
+		time.Sleep(time.Minute)
+		if err := s.conf.Replace(t.Context(), []byte("limit=x\n")); err == nil {
+			t.Error("limit=x: got no error")
+		}
+		if got := s.conf.Stat().Mtime; !got.Equal(want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+	})
 }

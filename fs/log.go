@@ -8,6 +8,7 @@ import (
 	iofs "io/fs"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Log is a growing text, one record a line, of which the newest part is kept.
@@ -21,6 +22,7 @@ type Log struct {
 	base    int64         // offset in all that was ever written where buf begins
 	records int64         // ever written
 	dropped int64         // records before buf
+	mtime   time.Time     // of the newest record
 	changed chan struct{} // closed at the next record
 }
 
@@ -34,6 +36,7 @@ func (l *Log) Add(record string) {
 	defer l.mu.Unlock()
 	l.buf = append(l.buf, record...)
 	l.records++
+	l.mtime = time.Now()
 	if len(l.buf) > l.max {
 		cut := len(l.buf) - l.max/2
 		last := len(l.buf) - len(record)
@@ -97,7 +100,7 @@ type logFile struct {
 func (f logFile) Stat() Stat {
 	f.l.mu.Lock()
 	defer f.l.mu.Unlock()
-	return Stat{Path: f.path, Vers: uint32(f.l.records), Kind: Growing, Mode: 0o444, Size: int64(len(f.l.buf))}
+	return Stat{Path: f.path, Vers: uint32(f.l.records), Kind: Growing, Mode: 0o444, Size: int64(len(f.l.buf)), Mtime: f.l.mtime}
 }
 
 func (f logFile) Open(_ context.Context, m Mode) (Handle, error) {

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"harvest/fs"
 )
@@ -244,4 +245,20 @@ func TestLogTogether(t *testing.T) {
 	if lines+lost != 600 {
 		t.Errorf("got %d records and %d lost, want 600 in all", lines, lost)
 	}
+}
+
+func TestLogTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := fs.NewLog(100)
+		f := l.File(1)
+		if got := f.Stat().Mtime; !got.IsZero() {
+			t.Errorf("empty: got %v, want no time", got)
+		}
+		l.Add("one")
+		want := time.Now()
+		time.Sleep(time.Minute)
+		if got := f.Stat().Mtime; !got.Equal(want) {
+			t.Errorf("got %v, want that of the newest record, %v", got, want)
+		}
+	})
 }
