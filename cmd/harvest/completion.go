@@ -58,7 +58,14 @@ func bashCompletion(w io.Writer) error {
 			fmt.Fprintf(&flags, "\t%s) flags='%s' ;;\n", c.name, strings.Join(f, " "))
 		}
 	}
-	_, err := fmt.Fprintf(w, `_harvest() {
+	_, err := fmt.Fprintf(w, `# The names of a tree are anybody's: compgen -W would expand what is in them.
+_harvest_names() {
+	local name
+	while IFS= read -r name; do
+		case $2$name in "$1"*) COMPREPLY+=("$(printf '%%q' "$2$name")") ;; esac
+	done
+}
+_harvest() {
 	local cur=${COMP_WORDS[COMP_CWORD]} cmd=${COMP_WORDS[1]} flags= dir
 	COMPREPLY=()
 	if [ "$COMP_CWORD" -eq 1 ]; then
@@ -76,10 +83,10 @@ func bashCompletion(w io.Writer) error {
 	%s)
 		dir=
 		case $cur in */*) dir=${cur%%/*}/ ;; esac
-		COMPREPLY=($(compgen -P "$dir" -W "$(harvest ls "$dir" 2>/dev/null)" -- "${cur##*/}"))
+		_harvest_names "$cur" "$dir" < <(harvest ls -- "$dir" 2>/dev/null)
 		compopt -o nospace 2>/dev/null ;;
 	query)
-		COMPREPLY=($(compgen -W "$(harvest ls broker 2>/dev/null | tr -d /)" -- "$cur")) ;;
+		_harvest_names "$cur" '' < <(harvest ls broker 2>/dev/null | tr -d /) ;;
 	completion)
 		COMPREPLY=($(compgen -W 'bash zsh fish' -- "$cur")) ;;
 	soif)

@@ -69,12 +69,28 @@ func TestCompletion(t *testing.T) {
 		{"harvest unm", "unmount"},
 		{"harvest try --on", "--once"},
 		{"harvest completion z", "zsh"},
+		{"harvest cat gather/web/st", "gather/web/status"},
+		{"harvest ls -l ga", "gather/"},
+		{"harvest ls q/", `q/\$\(touch\ made\) q/two\ words`},
+		{"harvest query pa", "papers"},
 	} {
-		script := `source "$1"; COMP_WORDS=($2); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _harvest; echo "${COMPREPLY[@]}"`
+		script := `cd "${1%/*}"; source "$1"
+			harvest() {
+				case "${@: -1}" in
+				"") echo README; echo gather/ ;;
+				broker) echo papers/ ;;
+				gather/web/) echo status ;;
+				q/) echo '$(touch made)'; echo 'two words' ;;
+				esac
+			}
+			COMP_WORDS=($2); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); _harvest; echo "${COMPREPLY[@]}"`
 		got, err := exec.Command(bash, "-c", script, "bash", file, tc.words).CombinedOutput()
 		if err != nil || strings.TrimSpace(string(got)) != tc.want {
 			t.Errorf("completing %q: got %q, %v, want %q", tc.words, got, err, tc.want)
 		}
+	}
+	if _, err := os.Stat(filepath.Join(filepath.Dir(file), "made")); err == nil {
+		t.Error("completing a name ran what is in it")
 	}
 }
 
