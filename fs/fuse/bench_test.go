@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	gofuse "github.com/hanwen/go-fuse/v2/fuse"
 )
 
@@ -169,14 +171,26 @@ func (c *child) report(b *testing.B, files int) {
 // and BenchmarkListLong with ls -l, cold (first after the mount) and again.
 func BenchmarkList(b *testing.B) {
 	names := func(b *testing.B, dir string) {
-		f, err := os.Open(dir)
+		fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY, 0)
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer f.Close()
-		list, err := f.Readdirnames(-1)
-		if err != nil || len(list) != 100000 {
-			b.Fatal(len(list), err)
+		defer unix.Close(fd)
+		buf, entries := make([]byte, 32<<10), 0 // as the C library reads
+		for {
+			n, err := unix.Getdents(fd, buf)
+			if err != nil {
+				b.Fatal(err)
+			}
+			if n == 0 {
+				break
+			}
+			for at := 0; at < n; at += int(buf[at+16]) | int(buf[at+17])<<8 {
+				entries++
+			}
+		}
+		if entries < 100000 {
+			b.Fatal(entries)
 		}
 	}
 	each(b, "names", names)
