@@ -26,12 +26,12 @@ func serveCommand() command {
 				return err
 			}
 			defer p.Close()
-			return p.run(ctx, d, func(addrs []string, mounted bool) {
+			return p.run(ctx, d, func(addrs []string, point string) {
 				for _, a := range addrs {
 					fmt.Fprintln(std.out, a)
 				}
-				if mounted {
-					fmt.Fprintln(std.out, d.mount)
+				if point != "" {
+					fmt.Fprintln(std.out, point)
 				}
 			})
 		}

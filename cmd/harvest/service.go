@@ -101,8 +101,9 @@ func (p *process) Close() error {
 }
 
 // run serves until ctx ends or the tree's ctl is told to stop. Ready is
-// called once everything can be reached, with the addresses.
-func (p *process) run(ctx context.Context, d reach, ready func(addrs []string, mounted bool)) error {
+// called once everything can be reached, with the addresses and, if the tree
+// was to be mounted, the absolute path of the mount point.
+func (p *process) run(ctx context.Context, d reach, ready func(addrs []string, point string)) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(p.stopped, cancel)()
@@ -129,6 +130,7 @@ func (p *process) run(ctx context.Context, d reach, ready func(addrs []string, m
 		p.tree.event(ndb.Of("event", "listen"), ndb.Of("addr", l.String()))
 		g.Go(func() error { return srv.Serve(ctx, l, p.root) })
 	}
+	point := ""
 	if d.mount != "" {
 		m, err := fuse.Mount(ctx, d.mount, p.root, fuse.Options{Bus: p.bus, Log: p.lg, AllowOther: os.Geteuid() == 0, Disk: p.dir})
 		if err != nil {
@@ -136,12 +138,13 @@ func (p *process) run(ctx context.Context, d reach, ready func(addrs []string, m
 			return errors.Join(err, g.Wait())
 		}
 		p.tree.count(func() string { return fuseStats(m.Stats()) })
-		p.tree.event(ndb.Of("event", "mount"), ndb.Of("point", m.Point()))
+		point = m.Point()
+		p.tree.event(ndb.Of("event", "mount"), ndb.Of("point", point))
 		g.Go(m.Wait)
 	}
 	g.Go(func() error { return p.gather.Run(ctx) })
 	g.Go(func() error { return p.broker.Run(ctx) })
-	ready(addrs, d.mount != "")
+	ready(addrs, point)
 	err := g.Wait()
 	if errors.Is(err, context.Canceled) {
 		return nil

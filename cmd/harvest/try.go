@@ -123,7 +123,7 @@ func (p *process) try(ctx context.Context, d reach, roots []string, once bool, s
 	g, ctx := errgroup.WithContext(ctx)
 	up := make(chan []string, 1)
 	g.Go(func() error {
-		return p.run(ctx, d, func(addrs []string, _ bool) { up <- addrs })
+		return p.run(ctx, d, func(addrs []string, _ string) { up <- addrs })
 	})
 	g.Go(func() error {
 		var addrs []string
