@@ -73,8 +73,8 @@ type node struct {
 	refs   uint64 // the kernel's
 	opens  int32
 	cached int32 // opens that read through the page cache
-	isDir  bool
-	isLong bool // the kernel was told to believe it long
+	isDir  bool  // never changes
+	isLong bool  // the kernel was told to believe it long
 
 	size int64  // as the kernel was last told
 	vers uint32 // as well
@@ -172,7 +172,7 @@ func (t *tree) ref(up *node, name string, fn fs.Node, st fs.Stat) (*node, error)
 	defer t.mu.Unlock()
 	n := t.nodes[id]
 	if n == nil {
-		n = &node{id: id}
+		n = &node{id: id, isDir: isDir}
 		t.nodes[id] = n
 		if len(t.nodes) > maxNodes {
 			select {
@@ -181,8 +181,11 @@ func (t *tree) ref(up *node, name string, fn fs.Node, st fs.Stat) (*node, error)
 			}
 		}
 	}
+	if n.isDir != isDir {
+		return nil, fmt.Errorf("%s: path %#x is of a file and of a directory: %w", name, st.Path, syscall.EIO)
+	}
 	n.refs++
-	n.node, n.isDir = fn, isDir
+	n.node = fn
 	if id != gofuse.FUSE_ROOT_ID {
 		n.up, n.name = up, name
 		t.use(n)
