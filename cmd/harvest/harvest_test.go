@@ -106,3 +106,25 @@ func TestCutAddr(t *testing.T) {
 		}
 	}
 }
+
+// TestTell has the lines to copy be lines that work: a mount that was not
+// there this time is not asked for the next, and names reach the shell whole.
+func TestTell(t *testing.T) {
+	for _, tc := range []struct {
+		mount, dir string
+		once       bool
+		want       string
+	}{
+		{"", "/s", true, "\tharvest serve -d '/s'\n"},
+		{"/m", "/s", true, "\tharvest serve -d '/s' -m '/m'\n"},
+		{"", "/it's", true, `serve -d '/it'\''s'`},
+		{"/it's", "/s", false, `cat '/it'\''s'/README`},
+		{"", "/s", false, "harvest cat -a 'unix!/s' README"},
+	} {
+		var out strings.Builder
+		(&trial{std: std{out: &out}, query: "title : x"}).tell([]string{"unix!/s"}, tc.mount, tc.dir, tc.once)
+		if !strings.Contains(out.String(), tc.want) {
+			t.Errorf("mount %q, dir %q, once %t: got %q, want in it %q", tc.mount, tc.dir, tc.once, out.String(), tc.want)
+		}
+	}
+}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"path/filepath"
 	"strings"
 	"unicode"
 
@@ -78,13 +77,17 @@ func (t *trial) tell(addrs []string, mount, dir string, once bool) {
 	w := t.std.out
 	hits := "broker/" + tryName + "/q/'" + t.query + "'"
 	if once {
-		fmt.Fprintf(w, "\nkept in %s; to serve it again:\n\n\tharvest serve -d '%s' -m '%s'\n", dir, dir, filepath.Join(dir, "mnt"))
+		fmt.Fprintf(w, "\nkept in %s; to serve it again:\n\n\tharvest serve -d %s", dir, shellQuote(dir))
+		if mount != "" {
+			fmt.Fprintf(w, " -m %s", shellQuote(mount))
+		}
+		fmt.Fprintln(w)
 		return
 	}
 	var try []string
 	if mount != "" {
 		fmt.Fprintf(w, "\nmounted on %s; to try:\n\n", mount)
-		m := "'" + mount + "'/"
+		m := shellQuote(mount) + "/"
 		try = []string{
 			"cat " + m + "README",
 			"cat " + m + hits + "/hits",
@@ -94,13 +97,13 @@ func (t *trial) tell(addrs []string, mount, dir string, once bool) {
 		}
 	} else {
 		fmt.Fprintf(w, "\nserving 9P on %s; to try:\n\n", strings.Join(addrs, " "))
-		a := " -a '" + addrs[0] + "' "
+		a := " -a " + shellQuote(addrs[0]) + " "
 		try = []string{
 			"harvest cat" + a + "README",
 			"harvest query" + a + tryName + " '" + t.query + "'",
 			"harvest query --soif" + a + tryName + " '" + t.query + "'",
 			"harvest ls" + a + "gather/" + tryName + "/url",
-			"harvest mount '" + addrs[0] + "' /mnt",
+			"harvest mount " + shellQuote(addrs[0]) + " /mnt",
 		}
 	}
 	for _, l := range try {
@@ -108,3 +111,6 @@ func (t *trial) tell(addrs []string, mount, dir string, once bool) {
 	}
 	fmt.Fprintf(w, "\ninterrupt to end; all is kept in %s\n", dir)
 }
+
+// shellQuote writes s as one word of a shell.
+func shellQuote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
