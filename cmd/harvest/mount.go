@@ -13,6 +13,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/sys/unix"
 
 	"harvest/fs/fuse"
 )
@@ -23,11 +24,15 @@ const mountReady = "mounted"
 func mountCommand() command {
 	var t target
 	var opts []string
-	var foreground bool
+	var foreground, detached bool
 	return command{"mount", "[-f] [-o OPTION,…] ADDR MOUNTPOINT", "mount a tree that is served over 9P", func(fl *pflag.FlagSet) func(context.Context, []string, std) error {
 		t.tlsFlags(fl)
-		fl.StringSliceVarP(&opts, "option", "o", nil, "allow_other: let other users in as well")
-		fl.BoolVarP(&foreground, "foreground", "f", false, "stay until interrupted instead of going to the background")
+		fl.StringSliceVarP(&opts, "option", "o", nil, "allow_other: let other users in as well; ro: change nothing")
+		fl.BoolVarP(&foreground, "foreground", "f", false, "stay until interrupted instead of going to the background, and log there")
+		fl.BoolVar(&detached, "detached", false, "be the process in the background")
+		if err := fl.MarkHidden("detached"); err != nil {
+			panic(err) // there is no such flag
+		}
 		return func(ctx context.Context, args []string, std std) error {
 			if len(args) != 2 {
 				return usagef("name an address and a directory")
@@ -37,12 +42,14 @@ func mountCommand() command {
 				switch o {
 				case "allow_other":
 					opt.AllowOther = true
+				case "ro":
+					opt.ReadOnly = true
 				default:
 					return usagef("unknown option %s", o)
 				}
 			}
 			t.addr = args[0]
-			if !foreground {
+			if !foreground && !detached {
 				return background(std)
 			}
 			c, err := t.dial(ctx)
@@ -56,9 +63,30 @@ func mountCommand() command {
 				return err
 			}
 			fmt.Fprintln(std.out, mountReady, args[1])
+			if detached {
+				if err := letGo(); err != nil {
+					return errors.Join(err, m.Unmount())
+				}
+			}
 			return m.Wait()
 		}
 	}}
+}
+
+// letGo drops the pipes to the process that started this one, which is about
+// to end: a word into them would kill. Who wants the log says --foreground.
+func letGo() error {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	for fd := range 3 {
+		if err := unix.Dup3(int(null.Fd()), fd, 0); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // background runs this same command line in a process of its own session
@@ -68,7 +96,7 @@ func background(std std) error {
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(exe, append(append([]string{}, os.Args[1:]...), "--foreground")...)
+	cmd := exec.Command(exe, append(append([]string{}, os.Args[1:]...), "--detached")...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	out, err := cmd.StdoutPipe()
 	if err != nil {
