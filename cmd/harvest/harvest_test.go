@@ -2,14 +2,17 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+	"golang.org/x/sys/unix"
 
 	"harvest/fs/fuse"
 )
@@ -25,6 +28,7 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("HARVEST_DIR", filepath.Join(e.WorkDir, "state"))
 			e.Setenv("HOME", e.WorkDir)
+			e.Defer(func() { endServer(t, e.WorkDir) })
 			return nil
 		},
 		Condition: func(cond string) (bool, error) {
@@ -39,6 +43,68 @@ func TestScripts(t *testing.T) {
 			return err == nil, nil
 		},
 	})
+}
+
+// endServer ends what a script that failed half-way left behind in its folder:
+// a mount there, and the server whose process file pid tells.
+func endServer(t *testing.T, work string) {
+	if there := filepath.Join(work, "there"); fuse.Unmount(there) == nil {
+		t.Logf("unmounted %s", there)
+	}
+	text, err := os.ReadFile(filepath.Join(work, "pid"))
+	if err != nil {
+		return
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	if err != nil {
+		return
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return // it has ended
+	}
+	defer unix.Close(fd)
+	if cwd, err := os.Readlink(fmt.Sprintf("/proc/%d/cwd", pid)); err != nil || cwd != work {
+		return // the number is another's by now
+	}
+	t.Logf("ending process %d", pid)
+	if err := unix.PidfdSendSignal(fd, unix.SIGTERM, nil, 0); err != nil {
+		t.Errorf("process %d: %v", pid, err)
+	}
+	if n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 10_000); n != 1 {
+		t.Errorf("process %d is still there: %v", pid, err)
+	}
+}
+
+func TestEndServer(t *testing.T) {
+	work, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	endServer(t, work) // nothing to do
+	start := func(dir string) *exec.Cmd {
+		cmd := exec.Command("sleep", "1000")
+		cmd.Dir = dir
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(work, "pid"), fmt.Appendln(nil, cmd.Process.Pid), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return cmd
+	}
+	other := start("/")
+	endServer(t, work)
+	if err := other.Process.Signal(unix.Signal(0)); err != nil {
+		t.Errorf("a process of elsewhere: got %v, want it alive", err)
+	}
+	other.Process.Kill()
+	other.Wait()
+	cmd := start(work)
+	endServer(t, work)
+	if err := cmd.Wait(); err == nil || !strings.Contains(err.Error(), "terminated") {
+		t.Errorf("got %v, want the process terminated", err)
+	}
 }
 
 func TestHelp(t *testing.T) {
