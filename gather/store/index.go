@@ -331,11 +331,16 @@ func (b buckets) state(oid OID) (r row, ok bool, err error) {
 
 // enter puts a table into the index.
 func (s *Store) enter(t *table) error {
-	return s.updateIndex(func(b buckets, tx *bbolt.Tx) error {
-		e := entering{b: b, dead: slices.Clone(t.dead)}
+	s.mu.RLock()
+	f := s.filter // only who enters adds to it
+	s.mu.RUnlock()
+	fresh := 0
+	err := s.updateIndex(func(b buckets, tx *bbolt.Tx) error {
+		e := entering{b: b, filter: f, dead: slices.Clone(t.dead)}
 		if err := e.rows(t, func() { s.forget(tx) }); err != nil {
 			return err
 		}
+		fresh = e.fresh
 		for _, step := range []func() error{e.log, e.names, e.expiries, func() error { return e.frames(t) }} {
 			s.forget(tx)
 			if err := step(); err != nil {
@@ -349,6 +354,7 @@ func (s *Store) enter(t *table) error {
 		}
 		return b.putTotals(&t.meta, t.end, s.epoch)
 	})
+	return errors.Join(err, s.know(t, fresh))
 }
 
 func (b buckets) putTotals(m *totals, end place, epoch uint32) error {
@@ -384,6 +390,8 @@ func (b buckets) totals() (m totals, end place, epoch uint32) {
 // in the order of its keys.
 type entering struct {
 	b              buckets
+	filter         *filter
+	fresh          int // rows of which the index had nothing
 	dead           []corpse
 	logDel         []uint64
 	logPut         []logEntry
@@ -415,9 +423,16 @@ func (e *entering) rows(t *table, forget func()) error {
 		if i%forgetEvery == forgetEvery-1 {
 			forget()
 		}
-		old, ok, err := e.b.state(oid)
-		if err != nil {
-			return err
+		var old row
+		var ok bool
+		if !e.filter.lacks(oid) {
+			var err error
+			if old, ok, err = e.b.state(oid); err != nil {
+				return err
+			}
+		}
+		if !ok {
+			e.fresh++
 		}
 		if err := e.row(t.rows[oid], old, ok); err != nil {
 			return err
@@ -685,7 +700,12 @@ func (v view) state(oid OID) (row, bool, error) {
 			return *r, true, nil
 		}
 	}
+	// The table that was entered last is in the filter, or in v.tables.
+	lacks := v.s.filter.lacks(oid)
 	v.s.mu.RUnlock()
+	if lacks {
+		return row{}, false, nil
+	}
 	return v.buckets.state(oid)
 }
 

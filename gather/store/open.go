@@ -79,7 +79,8 @@ type Store struct {
 	active      *table // where changes go
 	entering    *table // what is being entered into the index, or nil
 	totals      totals
-	end         place // how far the tables go
+	filter      *filter // what the index has, or nil when that is not known
+	end         place   // how far the tables go
 	segs        map[uint32]*segment
 	lastSegment uint32
 	broken      error

@@ -81,7 +81,11 @@ func (s *Store) state(oid OID) (r row, ok bool, err error) {
 			return r, true, nil
 		}
 	}
+	lacks := s.filter.lacks(oid)
 	s.mu.RUnlock()
+	if lacks {
+		return row{}, false, nil
+	}
 	err = s.view(func(v view) (err error) {
 		r, ok, err = v.state(oid)
 		return err

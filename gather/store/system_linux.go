@@ -14,10 +14,32 @@ import (
 // stay in the page cache and come back at a fault each; without it the kernel,
 // which maps sixteen pages around each one touched, soon has the whole file in
 // the process, some 400 MB of a million objects. The transaction keeps bbolt from
-// moving the mapping meanwhile.
+// moving the mapping meanwhile. Each page that comes back costs more than to ask
+// how many there are, so as long as they are few they stay.
 func (s *Store) forget(tx *bbolt.Tx) {
+	if mapped() < forgetAbove {
+		return
+	}
 	// Failure costs memory and nothing else.
 	syscall.Syscall(syscall.SYS_MADVISE, s.db.Info().Data, uintptr(tx.Size()), syscall.MADV_DONTNEED)
+}
+
+// forgetAbove is how many bytes of files the process may have mapped, its own
+// program among them.
+const forgetAbove = 48 << 20
+
+// mapped returns how many bytes of files are mapped into the process, and are
+// there; when that cannot be told, very many.
+func mapped() int64 {
+	b, err := os.ReadFile("/proc/self/statm")
+	var size, resident, shared int64
+	if err == nil {
+		_, err = fmt.Sscan(string(b), &size, &resident, &shared)
+	}
+	if err != nil {
+		return 1 << 62
+	}
+	return shared * int64(os.Getpagesize())
 }
 
 // system names this boot of the kernel and the mount that dir is on, "" if they
