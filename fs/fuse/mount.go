@@ -157,14 +157,13 @@ func (w logWriter) Write(p []byte) (int, error) {
 // vacate makes sure that nothing is mounted on point: not a server that still
 // runs, and no longer one that died.
 func vacate(point string, lg *slog.Logger) error {
-	fi, err := os.Stat(point)
-	if Stale(err) {
+	if dead(point) {
 		lg.Warn("mount was left by a server that died; replacing it", "point", point)
 		if err := detach(point); err != nil {
 			return fmt.Errorf("stale mount: %w", err)
 		}
-		fi, err = os.Stat(point)
 	}
+	fi, err := os.Stat(point)
 	if err != nil {
 		return err
 	}

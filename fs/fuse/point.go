@@ -32,6 +32,14 @@ func Stale(err error) bool {
 	return errors.Is(err, syscall.ENOTCONN) || errors.Is(err, syscall.ECONNABORTED)
 }
 
+// dead tells whether point is a mount whose server is gone. It asks statfs,
+// which the kernel always passes on: it answers stat for a while from what it
+// still knows of the root.
+func dead(point string) bool {
+	var st syscall.Statfs_t
+	return Stale(syscall.Statfs(point, &st))
+}
+
 // Unmount takes away the tree that some process mounted on point. One in use
 // is EBUSY; one whose server died goes in any case.
 func Unmount(point string) error {
@@ -39,7 +47,7 @@ func Unmount(point string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := os.Stat(point); Stale(err) {
+	if dead(point) {
 		return detach(point)
 	}
 	if !mounted(point) {
