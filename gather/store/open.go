@@ -20,8 +20,6 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"go.etcd.io/bbolt"
-
-	"harvest/gather/soif"
 )
 
 // Options are how a store is kept. The zero value is right for nearly all.
@@ -321,7 +319,7 @@ func (r *recovery) dropOrphans(known map[uint32]bool) error {
 
 // replay enters what the index does not have yet, and cuts off what was never
 // acknowledged.
-func (r *recovery) replay() error {
+func (r *recovery) replay() (err error) {
 	s := r.s
 	var todo []*segment
 	var last *segment // where Apply goes on
@@ -343,15 +341,25 @@ func (r *recovery) replay() error {
 			replaced[id] = true
 		}
 	}
+	var build *rebuild
+	visit := r.replayFrame
+	if r.remade {
+		build = newRebuild(r)
+		defer func() { err = errors.Join(err, build.close()) }()
+		visit = build.frame
+		todo = slices.DeleteFunc(todo, func(seg *segment) bool {
+			return replaced[seg.id] // its replacement is whole, or it would not have its name
+		})
+	}
 	for _, seg := range todo {
-		if r.remade && replaced[seg.id] {
-			continue // its replacement is whole, or it would not have its name
-		}
-		if err := r.replaySegment(seg, seg == last); err != nil {
+		if err := r.replaySegment(seg, seg == last, visit); err != nil {
 			return err
 		}
 	}
 	if r.remade {
+		if err := build.finish(); err != nil {
+			return err
+		}
 		if err := r.dropOrphans(r.unreplaced(replaced)); err != nil {
 			return err
 		}
@@ -394,7 +402,7 @@ func (r *recovery) finish(last *segment) error {
 
 // replaySegment enters the frames of a segment from the place the index has. The
 // end of the last segment is cut off after the last whole group.
-func (r *recovery) replaySegment(seg *segment, last bool) error {
+func (r *recovery) replaySegment(seg *segment, last bool, visit func(seg *segment, off int64, f *frame) error) error {
 	from := seg.start()
 	if !r.remade && seg.id == r.from.seg {
 		from = max(from, int64(r.from.off))
@@ -423,7 +431,7 @@ func (r *recovery) replaySegment(seg *segment, last bool) error {
 		if off >= acked {
 			return errWalked
 		}
-		return r.replayFrame(seg, off, f)
+		return visit(seg, off, f)
 	})
 	return err
 }
@@ -477,14 +485,10 @@ func (r *recovery) replayFrame(seg *segment, off int64, f *frame) error {
 		r.damage(seg.at(off, err))
 		return nil
 	}
-	base := f.metas[0].seq
-	for _, m := range f.metas {
-		base = min(base, m.seq)
-	}
+	info := f.info(seg, off)
 	if seg.kind == kindLog {
-		s.markTime(f.time, base-1)
+		s.markTime(f.time, info.base-1)
 	}
-	info := frameInfo{seg: seg.id, off: uint32(off), length: f.length, meta: f.meta, raw: int64(f.rawLen), live: int64(f.rawLen), count: len(f.metas), base: base}
 	s.active.frames = append(s.active.frames, info)
 	for slot, m := range f.metas {
 		it, err := r.item(m, f.object(slot), loc{seg.id, uint32(off), uint32(slot)})
@@ -502,41 +506,25 @@ func (r *recovery) replayFrame(seg *segment, off int64, f *frame) error {
 		s.active.put(it.row)
 		s.totals.count(it)
 	}
-	s.active.n++   // a frame of nothing but old changes has to be entered too
-	if !r.remade { // a new index has no place until it is whole
-		s.end = place{seg.id, uint32(off) + uint32(f.length)}
-	}
+	s.active.n++ // a frame of nothing but old changes has to be entered too
+	s.end = place{seg.id, uint32(off) + uint32(f.length)}
 	if s.active.n < s.opt.Pending {
 		return nil
 	}
-	err := s.flush()
-	if err != nil && !r.remade {
+	if err := s.flush(); err != nil {
 		// On a full disk, say. What the index does not have is little, and
 		// is held in memory as it was before the restart.
 		s.lg.Warn("store index", "dir", s.dir, "err", err)
-		return nil
 	}
-	return err
+	return nil
 }
 
 // item makes of a change in a frame what prepare and resolve made of it first.
 func (r *recovery) item(m meta, body []byte, at loc) (*item, error) {
-	it := &item{op: m.op, row: &row{op: m.op, gone: m.op == soif.Delete}}
-	if !it.row.gone {
-		o, _, err := soif.Parse(body, soif.Limits{})
-		if err != nil {
-			return nil, err
-		}
-		it.setBody(body, &o)
-		it.body = nil
-	} else {
-		it.row.URL = m.url
+	it, err := itemOf(m, body, at)
+	if err != nil {
+		return nil, err
 	}
-	it.row.at = at
-	it.row.OID, it.row.Seq, it.row.Body = m.oid, m.seq, m.body
-	it.row.Updated = time.Unix(m.updated, 0).UTC()
-	it.row.TTL = duration(uint64(m.ttl))
-	var err error
 	it.old, it.hadOld, err = r.s.state(m.oid)
 	it.had = it.hadOld && !it.old.gone
 	return it, err
