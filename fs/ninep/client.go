@@ -11,6 +11,7 @@ import (
 	"net"
 	"os/user"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/knusbaum/go9p/proto"
@@ -225,7 +226,7 @@ func (c *Client) lose(err error) {
 	} else if err == io.EOF {
 		err = io.ErrUnexpectedEOF
 	}
-	c.err = fmt.Errorf("%s: connection lost: %w", c.addr, err)
+	c.err = fs.Class(fmt.Errorf("%s: connection lost: %w", c.addr, err), syscall.EIO)
 	close(c.dead)
 	c.nc.Close()
 }

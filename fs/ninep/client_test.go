@@ -335,8 +335,8 @@ func TestDead(t *testing.T) {
 	}()
 	<-root.bus.entered
 	nc.Close()
-	if err := <-done; err == nil || !strings.HasPrefix(err.Error(), "pipe: connection lost: ") {
-		t.Errorf("read: got %v", err)
+	if err := <-done; err == nil || !strings.HasPrefix(err.Error(), "pipe: connection lost: ") || !errors.Is(err, syscall.EIO) {
+		t.Errorf("read: got %v, class %v, want the lost connection, of class EIO", err, fs.Errno(err))
 	}
 	<-c.Done()
 	if _, err := c.Root().Lookup(t.Context(), "events"); err == nil {

@@ -80,6 +80,7 @@ type request struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 
+	left    bool // canceled with the connection: only a success is still answered
 	flushed bool
 	flushes []*request // the Tflushes that wait for it
 
@@ -191,7 +192,8 @@ func (c *conn) stop() {
 	c.changed.Broadcast()
 }
 
-// finishing waits for the requests that will end by themselves.
+// finishing waits for the requests that will end by themselves. The reads that
+// wait for events get no reply: their clients learn that the connection is lost.
 func (c *conn) finishing() {
 	late := time.AfterFunc(c.srv.limits.Grace, c.abort)
 	defer late.Stop()
@@ -199,6 +201,7 @@ func (c *conn) finishing() {
 	c.mu.Lock()
 	for _, r := range c.tags {
 		if r.live && r.cancel != nil {
+			r.left = true
 			r.cancel()
 		}
 	}
@@ -221,6 +224,7 @@ func (c *conn) abort() {
 // cancelAll ends what waits and cancels what runs; mu is held.
 func (c *conn) cancelAll() {
 	for _, r := range c.tags {
+		r.left = true
 		if r.cancel != nil {
 			r.cancel()
 		}
@@ -875,7 +879,7 @@ func (c *conn) finish(r *request, m proto.FCall, buf *buffer, n int, counted, pu
 func (c *conn) end(r *request, m proto.FCall) {
 	if _, ok := m.(*proto.RError); ok {
 		c.srv.stats.errors.Add(1)
-		if r.flushed {
+		if r.flushed || r.left {
 			m = nil
 		}
 	}
