@@ -18,6 +18,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"syscall"
 )
 
 // Limits of the protocol as spoken here.
@@ -29,6 +30,9 @@ const (
 	ioHeader = 24      // what Rread and Twrite have around their data, and one byte
 	port     = "5640"
 )
+
+// maxSocket is how long a socket's path may be: the kernel adds a NUL.
+const maxSocket = len(syscall.RawSockaddrUnix{}.Path) - 1
 
 const noTag, noFid = 0xffff, 0xffffffff
 
@@ -44,6 +48,9 @@ func parseAddr(addr string) (network, target string, err error) {
 	}
 	switch network {
 	case "unix":
+		if len(rest) > maxSocket {
+			return "", "", fmt.Errorf("%s: path of %d bytes is too long for a socket, at most %d: %w", addr, len(rest), maxSocket, syscall.ENAMETOOLONG)
+		}
 		return network, rest, nil
 	case "tcp", "tls":
 		host, p := rest, port

@@ -65,6 +65,8 @@ func TestAddr(t *testing.T) {
 		{"h:5640", "", "", "not an address"},
 		{"tcp!", "", "", "not an address"},
 		{"il!h!1", "", "", "unknown network il"},
+		{"unix!" + strings.Repeat("s", 107), "unix", strings.Repeat("s", 107), ""},
+		{"unix!" + strings.Repeat("s", 108), "", "", "sss: path of 108 bytes is too long for a socket, at most 107: file name too long"},
 	} {
 		network, target, err := parseAddr(c.addr)
 		if network != c.network && c.err == "" || target != c.target || (err != nil) != (c.err != "") ||
