@@ -48,6 +48,7 @@ type Broker struct {
 	shown     *shown // its side of the tree, in files.go
 
 	following sync.Mutex // held while the index follows the store
+	setting   sync.Mutex // held while a config is set
 	putting   sync.Mutex // held while store and registry change together, and registry is checked against store
 
 	wake    chan struct{} // something is due, or may be
@@ -119,9 +120,11 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 	if err != nil && !errors.Is(err, iofs.ErrNotExist) {
 		return nil, err
 	}
-	if err = b.use(string(text)); err != nil {
+	r, err := b.rule(string(text))
+	if err != nil {
 		return nil, fmt.Errorf("broker %s: config: %w", name, err)
 	}
+	b.use(r)
 	b.queries.load(context.Background())
 	b.shown.build()
 	return b, nil
@@ -146,27 +149,39 @@ func (b *Broker) close() (err error) {
 	return err
 }
 
-// use puts a config in force: new sources are due at once, others when they
-// were, those that are no more stop.
-func (b *Broker) use(text string) error {
+// A ruling is a config with what the registry knows of its sources: all that
+// may fail before it is in force.
+type ruling struct {
+	text string
+	*config
+	at map[string]place
+}
+
+// rule reads a config and enters its sources.
+func (b *Broker) rule(text string) (ruling, error) {
 	c, err := parseConfig(text)
 	if err != nil {
-		return err
+		return ruling{}, err
 	}
-	at := make(map[string]place)
-	for _, s := range c.sources {
-		if at[s.path], err = b.registry.place(s.path); err != nil {
-			return err
-		}
+	paths := make([]string, len(c.sources))
+	for i, s := range c.sources {
+		paths[i] = s.path
 	}
+	at, err := b.registry.places(paths)
+	return ruling{text, c, at}, err
+}
+
+// use puts a config in force: new sources are due at once, others when they
+// were, those that are no more stop.
+func (b *Broker) use(r ruling) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.sources
-	b.text, b.config, b.sources = text, c, make(map[string]*source)
-	for _, conf := range c.sources {
+	b.text, b.config, b.sources = r.text, r.config, make(map[string]*source)
+	for _, conf := range r.sources {
 		s := old[conf.path]
 		if s == nil {
-			s = &source{at: at[conf.path]}
+			s = &source{at: r.at[conf.path]}
 			if !s.at.last.IsZero() {
 				s.next = s.at.last.Add(conf.every)
 			}
@@ -182,28 +197,36 @@ func (b *Broker) use(text string) error {
 			s.cancel()
 		}
 	}
-	b.gcAt = time.Now().Add(c.gc)
+	b.gcAt = time.Now().Add(r.gc)
 	b.poke()
-	return nil
 }
 
-// setConfig checks a config, keeps it and puts it in force.
+// setConfig checks a config, keeps it and puts it in force, one writer's after
+// the other's, so that the file and what is in force agree.
 func (b *Broker) setConfig(_ context.Context, text string) error {
-	if _, err := parseConfig(text); err != nil {
+	b.setting.Lock()
+	defer b.setting.Unlock()
+	r, err := b.rule(text)
+	if err != nil {
 		return err
 	}
 	if err := writeFile(filepath.Join(b.dir, "config"), []byte(text)); err != nil {
 		return err
 	}
-	if err := b.use(text); err != nil {
-		return err
-	}
+	b.use(r)
 	b.queries.forget()
 	b.event("config")
 	return nil
 }
 
+// writeFile replaces a file and has it on disk, or leaves the old one; after
+// an error of the last sync it may be either.
 func writeFile(path string, text []byte) error {
+	d, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	defer d.Close()
 	f, err := os.Create(path + ".new")
 	if err != nil {
 		return err
@@ -212,19 +235,14 @@ func writeFile(path string, text []byte) error {
 	if err == nil {
 		err = f.Sync()
 	}
-	err = errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(path+".new", path)
+	}
 	if err != nil {
 		os.Remove(path + ".new")
 		return err
 	}
-	if err := os.Rename(path+".new", path); err != nil {
-		return err
-	}
-	d, err := os.Open(filepath.Dir(path))
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return d.Sync()
 }
 
 // poke has the scheduler look again.

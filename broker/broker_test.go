@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -859,4 +860,53 @@ func contents(t testing.TB, s *store.Store) map[string]*soif.Object {
 		out[o.URL] = &o
 	}
 	return maps.Clone(out)
+}
+
+// Whatever writers of config do at the same time, what is on disk is in force.
+func TestConfigAgreesWithDisk(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	b := w.broker(dir, "ttl=1h\n")
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for n := range 10 {
+				if err := b.setConfig(ctx, fmt.Sprintf("source path=g%d every=%dm\n", i, n+1)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	text, err := os.ReadFile(dir + "/config")
+	must(t, err)
+	if got := b.configText(); got != string(text) || len(b.sources) != 1 {
+		t.Errorf("got %q in force with %d sources, want %q as on disk", got, len(b.sources), text)
+	}
+}
+
+// A config that cannot be put in force, or written, changes nothing.
+func TestConfigAllOrNothing(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	const old = "ttl=1h\n"
+	b := w.broker(dir, old)
+	unchanged := func(what string) {
+		t.Helper()
+		if err := b.setConfig(ctx, "source path=g\n"); err == nil {
+			t.Errorf("%s: got no error", what)
+		}
+		text, _ := os.ReadFile(dir + "/config")
+		if got := b.configText(); got != old || string(text) != old || len(b.sources) != 0 {
+			t.Errorf("%s: got %q in force with %d sources, %q on disk, want %q", what, got, len(b.sources), text, old)
+		}
+	}
+	must(t, os.Mkdir(dir+"/config.new", 0o777))
+	unchanged("not to be written")
+	must(t, os.Remove(dir+"/config.new"))
+	must(t, b.registry.Close())
+	unchanged("the registry fails")
+	if _, err := os.Stat(dir + "/config.new"); !errors.Is(err, iofs.ErrNotExist) {
+		t.Errorf("config.new: got %v, want %v", err, iofs.ErrNotExist)
+	}
 }

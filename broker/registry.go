@@ -71,22 +71,32 @@ func openRegistry(path string) (*registry, error) {
 
 func (r *registry) Close() error { return r.db.Close() }
 
-// place gives a source's, which is entered if it is new.
-func (r *registry) place(path string) (p place, err error) {
-	err = r.db.Update(func(tx *bbolt.Tx) error {
+// places gives those of sources; new ones are entered, all or none.
+func (r *registry) places(paths []string) (map[string]place, error) {
+	at := make(map[string]place, len(paths))
+	err := r.db.Update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucketSources)
-		if v := b.Get([]byte(path)); v != nil {
-			p, err = parsePlace(string(v))
-			return err
+		for _, path := range paths {
+			if v := b.Get([]byte(path)); v != nil {
+				p, err := parsePlace(string(v))
+				if err != nil {
+					return sourceError(path, err)
+				}
+				at[path] = p
+				continue
+			}
+			id, err := b.NextSequence()
+			if err != nil {
+				return err
+			}
+			at[path] = place{id: id, cursor: "0"}
+			if err := b.Put([]byte(path), []byte(at[path].String())); err != nil {
+				return sourceError(path, err)
+			}
 		}
-		id, err := b.NextSequence()
-		if err != nil {
-			return err
-		}
-		p = place{id: id, cursor: "0"}
-		return b.Put([]byte(path), []byte(p.String()))
+		return nil
 	})
-	return p, err
+	return at, err
 }
 
 func (p place) String() string {
