@@ -28,9 +28,9 @@ import (
 //	attributes
 //	query/
 //		clone
-//		N/      ctl status hits summary why plan results/
+//		N/      ctl err status hits summary soif why plan results/
 //	q/
-//		QUERY/  status hits summary soif 001.soif …
+//		QUERY/  status hits summary soif why plan 001.soif …
 //
 // In q, a result is the object itself: 001.soif has the qid of
 // objects/3f/3fa9….soif, and the folder belongs to one answer; after the index
@@ -250,10 +250,17 @@ func (s *session) id(parts ...string) uint64 {
 	return s.b.id(append([]string{"query", s.name, strconv.FormatUint(s.number, 10)}, parts...)...)
 }
 
+// refusals are what a session keeps for its file err: its own, so that users
+// do not overwrite each other's.
+type refusals struct{ *fs.Err }
+
+func (s *session) newRefusals() *refusals { return &refusals{fs.NewErr(s.id("err"))} }
+
 // files are those of query/N.
 func (s *session) files() fs.Dir {
 	nodes := s.b.pageFiles(s.shown, s.version(), func(name string) uint64 { return s.id(name) })
 	nodes["ctl"] = s.ctl()
+	nodes["err"] = s.err.Err
 	nodes["status"] = fs.Text(s.id("status"), s.status)
 	nodes["results"] = s.results()
 	return fs.Static(s.id(), nodes)
@@ -291,7 +298,7 @@ func (f resultFile) Attributes(ctx context.Context) ([]fs.Attribute, error) {
 
 // ctl is the session's ctl, which holds it while it is open.
 func (s *session) ctl() fs.File {
-	return sessionCtl{s, fs.Ctl(s.id("ctl"), s.b.shown.err,
+	return sessionCtl{s, fs.Ctl(s.id("ctl"), s.err.Err,
 		fs.OnText("query TEXT", s.ask),
 		fs.OnText("set rank=score|url|updated limit=N fields=NAME,NAME", s.set),
 		fs.On("page K", s.turn)).Reads(func() string { return s.name + "\n" }).OwnedBy(s.owner)}

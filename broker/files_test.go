@@ -7,6 +7,7 @@ import (
 	"io"
 	iofs "io/fs"
 	"os"
+	gopath "path"
 	"slices"
 	"strings"
 	"sync"
@@ -60,14 +61,14 @@ func write(d fs.Dir, path, text string) error {
 	return h.Flush(ctx)
 }
 
-// refuses checks that a write fails with want, and that err says so.
+// refuses checks that a write fails with want, and that err beside it says so.
 func refuses(t *testing.T, b fs.Dir, path, text, want string) {
 	t.Helper()
 	err := write(b, path, text)
 	if err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, iofs.ErrInvalid) && !errors.Is(err, iofs.ErrNotExist) {
 		t.Errorf("%s: %q: got %v, want %s", path, text, err, want)
 	}
-	if got := read(t, b, "err"); !strings.Contains(got, want) {
+	if got := read(t, b, gopath.Join(gopath.Dir(path), "err")); !strings.Contains(got, want) {
 		t.Errorf("%s: %q: got err %q, want %s", path, text, got, want)
 	}
 }
@@ -281,6 +282,32 @@ func TestNamedSessionStays(t *testing.T) {
 	b = w.broker(dir, "")
 	if got := list(t, b.Files(), "query"); !slices.Equal(got, []string{"clone", "x", "y"}) {
 		t.Errorf("got query/ %v, want x and y in spite of the damage before them", got)
+	}
+}
+
+// What one session refuses is in its err and no other.
+func TestSessionErr(t *testing.T) {
+	b, _ := someBroker(t)
+	d := b.Files()
+	for _, name := range []string{"x", "y"} {
+		_, err := walk(t, d, "query").(fs.Maker).Mkdir(ctx, name, 0o777)
+		must(t, err)
+	}
+	refuses(t, d, "query/x/ctl", "set limit=x", "set limit=x: not a number")
+	refuses(t, d, "query/y/ctl", "query (", "query: column 2")
+	const want = "ctl: set limit=x: not a number from 0 (all)\n\tset limit=x\n"
+	if got := read(t, d, "query/x/err"); got != want {
+		t.Errorf("after y's refusal: got query/x/err %q, want %q", got, want)
+	}
+	if got := read(t, d, "err"); got != "" {
+		t.Errorf("got err %q, want nothing of sessions", got)
+	}
+	must(t, write(d, "query/x/ctl", "set limit=1"))
+	if got := read(t, d, "query/x/err") + read(t, d, "query/x/hits"); got != "" {
+		t.Errorf("after a good line: got query/x/err %q, want nothing", got)
+	}
+	if _, err := fs.Walk(ctx, d, "q/title : "); err == nil || !strings.Contains(read(t, d, "err"), "q: column") {
+		t.Errorf("a bad name in q: got %v and err %q, want that err says so", err, read(t, d, "err"))
 	}
 }
 

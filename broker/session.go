@@ -25,6 +25,7 @@ type session struct {
 	owner  string
 	number uint64 // no two sessions have the same, nor a number that was had
 	kept   bool   // made by mkdir: lives until rmdir
+	err    *refusals
 
 	mu     sync.Mutex
 	opens  int // of its ctl; the last close ends one that is not kept
@@ -240,6 +241,7 @@ func (s *queries) add(name, owner string) (*session, error) {
 	if name == "" {
 		n.name = strconv.FormatUint(n.number, 10)
 	}
+	n.err = n.newRefusals()
 	if s.sessions[n.name] != nil {
 		return nil, fmt.Errorf("%s: %w", name, iofs.ErrExist)
 	}
