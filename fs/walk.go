@@ -13,6 +13,7 @@ import (
 // Empty elements and "." are skipped; ".." is refused.
 func Walk(ctx context.Context, d Dir, path string) (Node, error) {
 	var n Node = d
+	done := ""
 	for elem := range strings.SplitSeq(path, "/") {
 		if elem == "" || elem == "." {
 			continue
@@ -22,11 +23,12 @@ func Walk(ctx context.Context, d Dir, path string) (Node, error) {
 		}
 		dir, ok := n.(Dir)
 		if !ok {
-			return nil, fmt.Errorf("%s: %w", path, syscall.ENOTDIR)
+			return nil, fmt.Errorf("%s: %w", done, syscall.ENOTDIR)
 		}
+		done = strings.TrimPrefix(done+"/"+elem, "/")
 		next, err := Step(ctx, dir, elem)
 		if err != nil {
-			return nil, at(path, elem, err)
+			return nil, at(done, elem, err)
 		}
 		n = next
 	}
