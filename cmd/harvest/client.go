@@ -118,13 +118,15 @@ func named(path string, err error) error {
 	return fmt.Errorf("%s: %w", path, err)
 }
 
-// splitPath parts the directory of a path from its last name.
-func splitPath(path string) (dir, name string) {
+// parent finds the directory that the last name of a path is, or would be, in.
+func parent(ctx context.Context, root fs.Dir, path string) (d fs.Dir, name string, err error) {
 	path = strings.TrimRight(path, "/")
+	dir := ""
 	if i := strings.LastIndexByte(path, '/'); i >= 0 {
-		return path[:i], path[i+1:]
+		dir, path = path[:i], path[i+1:]
 	}
-	return "", path
+	d, err = walkDir(ctx, root, dir)
+	return d, path, err
 }
 
 // walkDir finds a directory.

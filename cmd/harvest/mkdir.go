@@ -18,8 +18,7 @@ func mkdirCommand() command {
 				return usagef("no path")
 			}
 			return t.with(ctx, std, args, func(root fs.Dir, path string) error {
-				dir, name := splitPath(path)
-				d, err := walkDir(ctx, root, dir)
+				d, name, err := parent(ctx, root, path)
 				if err != nil {
 					return err
 				}

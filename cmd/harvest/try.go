@@ -224,8 +224,7 @@ func pick(st ndb.Entry, keys ...string) string {
 
 // service makes a service unless it is there, and configures it.
 func (t *trial) service(ctx context.Context, path, conf string) error {
-	dir, name := splitPath(path)
-	d, err := walkDir(ctx, t.root, dir)
+	d, name, err := parent(ctx, t.root, path)
 	if err != nil {
 		return err
 	}

@@ -114,8 +114,7 @@ func openWrite(ctx context.Context, root fs.Dir, path string, add bool) (fs.Hand
 	if !errors.Is(err, iofs.ErrNotExist) {
 		return nil, 0, err
 	}
-	dir, name := splitPath(path)
-	d, derr := walkDir(ctx, root, dir)
+	d, name, derr := parent(ctx, root, path)
 	if derr != nil {
 		return nil, 0, err
 	}
