@@ -202,7 +202,7 @@ func (g *Gatherer) writeQueue(ctx context.Context, w io.Writer) error {
 }
 
 // Gatherers are those of one directory, a directory each. mkdir makes one,
-// rmdir removes one that does not run, with all it holds.
+// rmdir removes one that has no objects or was stopped, with all it holds.
 type Gatherers struct {
 	dir string
 	lg  *slog.Logger
@@ -220,6 +220,7 @@ type member struct {
 	g      *Gatherer
 	cancel context.CancelFunc // ends Run
 	done   chan struct{}      // closed when Run has ended; nil before it began
+	going  bool               // it is being removed: closed, its name not free yet
 }
 
 // OpenAll opens the Gatherers in dir, which it makes if it is absent. One that
@@ -279,7 +280,9 @@ func (a *Gatherers) Run(ctx context.Context) error {
 		})
 	}
 	for _, m := range a.all {
-		a.runs(m)
+		if !m.going {
+			a.runs(m)
+		}
 	}
 	a.mu.Unlock()
 	<-ctx.Done()
@@ -296,7 +299,9 @@ func (a *Gatherers) Close() error {
 	defer a.mu.Unlock()
 	var errs []error
 	for _, m := range a.all {
-		errs = append(errs, m.g.Close())
+		if !m.going { // Remove closes those
+			errs = append(errs, m.g.Close())
+		}
 	}
 	clear(a.all)
 	return errors.Join(errs...)
@@ -307,7 +312,7 @@ func (a *Gatherers) Get(name string) (*Gatherer, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	m := a.all[name]
-	if m == nil {
+	if m == nil || m.going {
 		return nil, fmt.Errorf("gatherer %s: %w", name, iofs.ErrNotExist)
 	}
 	return m.g, nil
@@ -338,7 +343,9 @@ func (p parent) List(_ context.Context, after string) iter.Seq2[fs.Entry, error]
 	defer p.a.mu.Unlock()
 	var entries []fs.Entry
 	for _, name := range slices.Sorted(maps.Keys(p.a.all)) {
-		entries = append(entries, fs.Entry{Name: name, Node: p.a.all[name].g.Files()})
+		if m := p.a.all[name]; !m.going {
+			entries = append(entries, fs.Entry{Name: name, Node: m.g.Files()})
+		}
 	}
 	return fs.Sorted(entries, after)
 }
@@ -354,7 +361,11 @@ func (p parent) Mkdir(ctx context.Context, name string, _ iofs.FileMode) (fs.Dir
 	a := p.a
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.all[name] != nil {
+	switch m := a.all[name]; {
+	case m == nil:
+	case m.going:
+		return nil, fmt.Errorf("gatherer %s: it is being removed: %w", name, syscall.EBUSY)
+	default:
 		return nil, fmt.Errorf("gatherer %s: %w", name, iofs.ErrExist)
 	}
 	g, err := Open(filepath.Join(a.dir, name), name, a.lg, a.opt)
@@ -370,36 +381,52 @@ func (p parent) Mkdir(ctx context.Context, name string, _ iofs.FileMode) (fs.Dir
 	return g.Files(), nil
 }
 
-// Remove removes a Gatherer that does not run.
+// Remove removes a Gatherer that has no objects or was stopped. Its name is free
+// again when nothing is left of it: a new one must not open what is on its way
+// out, nor be renamed in its place.
 func (p parent) Remove(ctx context.Context, name string) error {
 	if err := fs.UserOf(ctx).May(p.Stat(), fs.MayWrite); err != nil {
 		return err
 	}
 	a := p.a
-	a.mu.Lock()
-	m := a.all[name]
-	if m == nil {
-		a.mu.Unlock()
-		return fmt.Errorf("gatherer %s: %w", name, iofs.ErrNotExist)
+	m, err := a.leave(name)
+	if err != nil {
+		return err
 	}
-	if m.g.running() {
-		a.mu.Unlock()
-		return fmt.Errorf("gatherer %s: it runs; stop it first: %w", name, syscall.EBUSY)
-	}
-	delete(a.all, name)
-	a.changed(name)
-	a.mu.Unlock()
+	defer func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		delete(a.all, name)
+	}()
 	if m.done != nil {
 		m.cancel()
 		<-m.done
 	}
-	err := m.g.Close()
+	if err := m.g.Close(); err != nil {
+		a.lg.Error("close", "gatherer", name, "err", err) // it goes in any case
+	}
 	// Out of the way first: what a crash leaves of it is never opened again.
 	old, gone := filepath.Join(a.dir, name), filepath.Join(a.dir, removing+name)
-	if err = errors.Join(err, os.Rename(old, gone)); err != nil {
+	if err := os.Rename(old, gone); err != nil {
 		return err
 	}
 	return os.RemoveAll(gone)
+}
+
+// leave takes a Gatherer out of the directory, if it may be removed.
+func (a *Gatherers) leave(name string) (*member, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	m := a.all[name]
+	if m == nil || m.going {
+		return nil, fmt.Errorf("gatherer %s: %w", name, iofs.ErrNotExist)
+	}
+	if err := m.g.removable(); err != nil {
+		return nil, fmt.Errorf("gatherer %s: %w", name, err)
+	}
+	m.going = true
+	a.changed(name)
+	return m, nil
 }
 
 // changed tells that a name came or went. mu is held.

@@ -490,9 +490,17 @@ func (g *Gatherer) forget(ctx context.Context, urls []string) error {
 
 func (g *Gatherer) compact(ctx context.Context, _ []string) error { return g.store.Compact(ctx) }
 
-// running reports whether the Gatherer is at work, or may be any moment.
-func (g *Gatherer) running() bool {
+// removable says why the Gatherer may not be removed now, nil if it may.
+func (g *Gatherer) removable() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.state() == "running"
+	switch {
+	case g.held == "stopped":
+		return nil
+	case g.state() == "running":
+		return fmt.Errorf("it runs; stop it first: %w", syscall.EBUSY)
+	case g.store.Count() > 0:
+		return fmt.Errorf("it has objects; stop it first: %w", syscall.ENOTEMPTY)
+	}
+	return nil
 }

@@ -538,6 +538,79 @@ func TestGatherers(t *testing.T) {
 	}
 }
 
+// TestRmdir: what holds objects goes only when it was stopped, and its name is
+// taken as long as anything of it is there.
+func TestRmdir(t *testing.T) {
+	src, dir := t.TempDir(), t.TempDir()
+	write(t, src+"/a.txt", "a text\n")
+	a, err := OpenAll(dir, slog.New(slog.DiscardHandler), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	d := a.Files()
+	mkdir := func() error {
+		_, err := d.(fs.Maker).Mkdir(t.Context(), "docs", 0o755)
+		return err
+	}
+	rmdir := func() error { return d.(fs.Remover).Remove(t.Context(), "docs") }
+	if err := mkdir(); err != nil {
+		t.Fatal(err)
+	}
+	g, err := a.Get("docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := g.setConfig(t.Context(), "root url=file://"+src+"\n"); err != nil {
+		t.Fatal(err)
+	}
+	once(t, g)
+	for _, verb := range []func(context.Context, []string) error{nil, g.pause} {
+		if verb != nil {
+			if err := verb(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := rmdir(); !errors.Is(err, syscall.ENOTEMPTY) {
+			t.Fatalf("rmdir of one with objects: got %v, want not empty", err)
+		}
+	}
+	if n := g.store.Count(); n != 1 {
+		t.Errorf("after rmdir was refused: got %d objects, want 1", n)
+	}
+	if err := g.stop(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+
+	// Its Run has been told to end and does not yet.
+	m := a.all["docs"]
+	leaving := make(chan struct{})
+	m.cancel, m.done = func() { close(leaving) }, make(chan struct{})
+	removed := make(chan error, 1)
+	go func() { removed <- rmdir() }()
+	<-leaving
+	if err := mkdir(); !errors.Is(err, syscall.EBUSY) {
+		t.Errorf("mkdir of what is being removed: got %v, want busy", err)
+	}
+	for what, err := range map[string]error{"rmdir": rmdir(), "open": second(a.Get("docs"))} {
+		if !errors.Is(err, iofs.ErrNotExist) {
+			t.Errorf("%s of what is being removed: got %v, want that it does not exist", what, err)
+		}
+	}
+	for e := range d.List(t.Context(), "") {
+		t.Errorf("%s is listed while it is being removed", e.Name)
+	}
+	close(m.done)
+	if err := <-removed; err != nil {
+		t.Errorf("rmdir of one that is stopped: %v", err)
+	}
+	if err := mkdir(); err != nil {
+		t.Errorf("mkdir after rmdir: %v", err)
+	}
+}
+
+func second(_ *Gatherer, err error) error { return err }
+
 // TestHostile: no file stops a run.
 func TestHostile(t *testing.T) {
 	src := filepath.Join(t.TempDir(), "it's \u00fc 100%?")
@@ -592,10 +665,13 @@ func child(dir string) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	go func() {
-		for g.running() {
+		for {
 			g.mu.Lock()
-			ended := g.ended
+			state, ended := g.state(), g.ended
 			g.mu.Unlock()
+			if state != "running" {
+				break
+			}
 			if ended != nil {
 				<-ended
 			}
