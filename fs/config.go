@@ -22,9 +22,10 @@ const MaxConfig = 1 << 20
 // opened with Trunc) by the first of them and gone with the last. The draft is
 // checked as a whole, and if good put in force, when a writer that changed it
 // flushes; when an editor renames a finished file onto the name; and at the
-// close of a writer that truncated and wrote nothing. A draft that is refused
-// fails the flush or the rename, leaves the running text in force, and can be
-// read as NAME.rejected beside the file until a good one comes.
+// close of a writer that truncated and wrote nothing; that of one that vanished
+// is undone. A draft that is refused fails the flush or the rename, leaves the
+// running text in force, and can be read as NAME.rejected beside the file until
+// a good one comes.
 type ConfigFile struct {
 	path uint64
 	err  *Err
@@ -41,9 +42,10 @@ type ConfigFile struct {
 	checked  int // bytes of the draft known to be whole, good lines
 	lines    int // how many lines that is
 	inOrder  bool
-	dirty    bool  // written since the last flush
-	emptied  bool  // truncated, and not written since
-	bad      error // a line of the draft was refused: it will never count
+	dirty    bool   // written since the last flush
+	emptied  bool   // truncated, and not written since
+	emptier  Handle // the writer whose open did that; nil: a Set
+	bad      error  // a line of the draft was refused: it will never count
 	rejected []byte
 }
 
@@ -86,15 +88,18 @@ func (c *ConfigFile) Open(ctx context.Context, m Mode) (Handle, error) {
 		c.dirty, c.emptied, c.bad = false, false, nil
 	}
 	c.writers++
+	h := &configHandle{c: c, app: m&Append != 0}
 	if m&Trunc != 0 {
-		c.truncate(0)
+		c.truncate(0, h)
 	}
-	return &configHandle{c: c, app: m&Append != 0}, nil
+	return h, nil
 }
 
-// truncate changes the draft's length. Called with mu held.
-func (c *ConfigFile) truncate(n int64) {
+// truncate changes the draft's length; who has the open that does, nil if it
+// is a Set. Called with mu held.
+func (c *ConfigFile) truncate(n int64, who Handle) {
 	if n == 0 {
+		c.emptier = who
 		c.draft, c.checked, c.lines = c.draft[:0], 0, 0
 		c.inOrder, c.emptied, c.dirty, c.bad = true, true, false, nil
 		return
@@ -116,7 +121,7 @@ func (c *ConfigFile) Set(ctx context.Context, ch Change) error {
 	}
 	c.mu.Lock()
 	if c.writers > 0 {
-		c.truncate(*ch.Size)
+		c.truncate(*ch.Size, nil)
 		c.mu.Unlock()
 		return nil
 	}
@@ -248,13 +253,25 @@ func (h *configHandle) Flush(ctx context.Context) error {
 	return c.Replace(ctx, text)
 }
 
+// Abort undoes what h truncated, unless something was written since. Which
+// writer a Set was for is not known: it is undone with the last of them.
+func (h *configHandle) Abort() {
+	c := h.c
+	text := c.read()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.emptied && (c.emptier == Handle(h) || c.emptier == nil && c.writers == 1) {
+		c.draft, c.emptied, c.inOrder = []byte(text), false, false
+	}
+}
+
 func (h *configHandle) Close() error {
 	c := h.c
 	c.mu.Lock()
 	c.writers--
 	empty := c.writers == 0 && c.emptied
 	if c.writers == 0 {
-		c.draft, c.dirty, c.bad = nil, false, nil
+		c.draft, c.emptier, c.dirty, c.bad = nil, nil, false, nil
 	}
 	c.mu.Unlock()
 	if empty {

@@ -361,3 +361,55 @@ func TestConfigTime(t *testing.T) {
 		}
 	})
 }
+
+// TestConfigAborted has writers that truncate and vanish: an emptied text is
+// in force only if who emptied it closes.
+func TestConfigAborted(t *testing.T) {
+	type step struct {
+		who int
+		do  string // open, trunc, ftruncate, write, abort, close
+	}
+	for name, c := range map[string]struct {
+		steps []step
+		want  string
+	}{
+		"closed":              {[]step{{0, "trunc"}, {0, "close"}}, ""},
+		"aborted":             {[]step{{0, "trunc"}, {0, "abort"}}, "limit=1\n"},
+		"aborted, wrote":      {[]step{{0, "trunc"}, {0, "write"}, {0, "abort"}}, "limit=1\n"},
+		"aborted, ftruncate":  {[]step{{0, "open"}, {0, "ftruncate"}, {0, "abort"}}, "limit=1\n"},
+		"closed, ftruncate":   {[]step{{0, "open"}, {0, "ftruncate"}, {0, "close"}}, ""},
+		"another one aborts":  {[]step{{0, "trunc"}, {1, "open"}, {1, "abort"}, {0, "close"}}, ""},
+		"and after it":        {[]step{{0, "trunc"}, {1, "open"}, {0, "close"}, {1, "abort"}}, ""},
+		"another one closes":  {[]step{{0, "trunc"}, {1, "open"}, {0, "abort"}, {1, "close"}}, "limit=1\n"},
+		"another one appends": {[]step{{0, "trunc"}, {1, "open"}, {0, "abort"}, {1, "write"}, {1, "close"}}, "limit=1\nlimit=2\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newService("limit=1\n")
+			var h [2]fs.Handle
+			for _, st := range c.steps {
+				var err error
+				switch st.do {
+				case "open":
+					h[st.who], err = s.conf.Open(t.Context(), fs.Write|fs.Append)
+				case "trunc":
+					h[st.who], err = s.conf.Open(t.Context(), fs.Write|fs.Trunc)
+				case "ftruncate":
+					err = s.conf.Set(t.Context(), fs.Change{Size: new(int64)})
+				case "write":
+					_, err = h[st.who].WriteAt(t.Context(), []byte("limit=2\n"), 0)
+				case "abort":
+					if a, ok := h[st.who].(fs.Aborter); ok {
+						a.Abort()
+					}
+					err = h[st.who].Close()
+				case "close":
+					err = errors.Join(h[st.who].Flush(t.Context()), h[st.who].Close())
+				}
+				if err != nil {
+					t.Fatalf("%d %s: %v", st.who, st.do, err)
+				}
+			}
+			s.is(t, c.want)
+		})
+	}
+}

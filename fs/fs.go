@@ -162,6 +162,13 @@ type Mover interface {
 	Node() Node
 }
 
+// An Aborter is a Handle that is told when whoever opened it has vanished:
+// Abort then comes before Close, and no Flush does. What was begun is not
+// complete.
+type Aborter interface {
+	Abort()
+}
+
 // ID makes a Path of the keys that identify a thing. It is the same in every
 // run and machine (FNV-1a over the parts, each closed by a NUL, with
 // splitmix64's finalizer), never reserved, and of 64 bits: among a million

@@ -361,3 +361,43 @@ func TestLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestVanished: what a client has open when its connection ends without a
+// clunk is aborted and closed, and not flushed; so a config that it has
+// truncated stays what it was.
+func TestVanished(t *testing.T) {
+	root := newShelf()
+	root.file("f", "old")
+	config := "limit=1\n"
+	root.names["config"] = fs.Config(2, nil, func() string { return config },
+		func(_ context.Context, text string) error { config = text; return nil })
+	a, b := net.Pipe()
+	served := make(chan error, 1)
+	go func() {
+		served <- NewServer(discard(), Limits{}).ServeConn(context.WithoutCancel(t.Context()), a, root, owner())
+	}()
+	c, err := NewClient(t.Context(), b, "pipe", DialOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	stays, goes := open(t, c.Root(), "f", fs.Write), open(t, c.Root(), "f", fs.Write)
+	open(t, c.Root(), "config", fs.Write|fs.Trunc)
+	if _, err := stays.WriteAt(t.Context(), []byte("half"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := goes.Close(); err != nil {
+		t.Fatal(err)
+	}
+	flushes := root.bus.flushes
+	b.Close()
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	if s := root.bus; s.aborts != 1 || s.closes != 2 || s.flushes != flushes || s.closedTwice {
+		t.Errorf("%d aborted, %d closed, %d flushed by the loss; want 1, 2, 0", s.aborts, s.closes, s.flushes-flushes)
+	}
+	if config != "limit=1\n" {
+		t.Errorf("config: got %q, want what it was", config)
+	}
+}

@@ -146,8 +146,8 @@ func (s *session) drop(n uint32) (*fid, error) {
 	return f, nil
 }
 
-// end closes all that is open, without a Flush: what a vanished client has
-// half written is not complete. No request is running.
+// end aborts and closes all that is open, without a Flush: what a vanished
+// client has half written is not complete. No request is running.
 func (s *session) end() {
 	s.mu.Lock()
 	fids := s.fids
@@ -157,6 +157,9 @@ func (s *session) end() {
 	for _, f := range fids {
 		if f.open == nil || f.open.h == nil {
 			continue
+		}
+		if a, ok := f.open.h.(fs.Aborter); ok {
+			a.Abort()
 		}
 		if err := f.open.h.Close(); err != nil {
 			s.srv.lg.Debug("9p close", "name", f.at.name, "err", err)

@@ -35,6 +35,7 @@ type shelfState struct {
 	last          uint64
 	opens, closes int
 	flushes       int
+	aborts        int
 	closedTwice   bool
 	refuse        error         // of Flush and writes beginning with "bad"
 	slow          chan struct{} // reads of slow files wait for it
@@ -239,6 +240,15 @@ func (h *bookmark) Flush(context.Context) error {
 		return h.f.bus.refuse
 	}
 	return nil
+}
+
+func (h *bookmark) Abort() {
+	h.f.bus.mu.Lock()
+	defer h.f.bus.mu.Unlock()
+	h.f.bus.aborts++
+	if h.closed {
+		h.f.bus.closedTwice = true
+	}
 }
 
 func (h *bookmark) Close() error {
