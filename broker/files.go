@@ -490,9 +490,12 @@ type Brokers struct {
 	lg  *slog.Logger
 	opt Options
 
-	mu      sync.Mutex
+	removing sync.WaitGroup
+
+	mu      sync.Mutex // guards what follows
 	all     map[string]*member
-	changed chan struct{} // closed and made anew when all changes
+	leaving map[string]struct{} // out of all, and their names not free yet
+	changed chan struct{}       // closed and made anew when all changes
 	vers    uint32
 	closed  bool
 }
@@ -513,7 +516,7 @@ func OpenAll(dir string, lg *slog.Logger, opt Options) (_ *Brokers, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Brokers{dir: dir, lg: lg, opt: opt, all: make(map[string]*member), changed: make(chan struct{})}
+	a := &Brokers{dir: dir, lg: lg, opt: opt, all: make(map[string]*member), leaving: make(map[string]struct{}), changed: make(chan struct{})}
 	defer func() {
 		if err != nil {
 			a.Close()
@@ -542,8 +545,10 @@ func OpenAll(dir string, lg *slog.Logger, opt Options) (_ *Brokers, err error) {
 // removed begins the name of a directory that is being removed.
 const removed = ".removed-"
 
-// Close closes all Brokers; Run has returned.
+// Close closes all Brokers; Run has returned. What is being removed is gone
+// when Close returns.
 func (a *Brokers) Close() (err error) {
+	defer a.removing.Wait()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.closed = true
@@ -636,6 +641,9 @@ func (d brokersDir) Mkdir(ctx context.Context, name string, _ iofs.FileMode) (fs
 	if d.all[name] != nil {
 		return nil, fmt.Errorf("%s: %w", name, iofs.ErrExist)
 	}
+	if _, ok := d.leaving[name]; ok {
+		return nil, fmt.Errorf("%s: it is being removed: %w", name, syscall.EBUSY)
+	}
 	b, err := Open(filepath.Join(d.dir, name), name, d.lg, d.opt)
 	if err != nil {
 		return nil, err
@@ -646,25 +654,20 @@ func (d brokersDir) Mkdir(ctx context.Context, name string, _ iofs.FileMode) (fs
 }
 
 // Remove removes a Broker that is stopped, or has neither objects nor sources.
+// Its name is free again when nothing is left of it.
 func (d brokersDir) Remove(ctx context.Context, name string) error {
 	if err := mayWrite(ctx, d, name); err != nil {
 		return err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	m, ok := d.all[name]
-	if !ok {
-		return notExist(name)
+	m, err := d.leave(name)
+	if err != nil {
+		return err
 	}
-	if !m.removable() {
-		return fmt.Errorf("%s: write stop to its ctl first: %w", name, syscall.ENOTEMPTY)
-	}
+	defer d.left(name)
 	if m.cancel != nil {
 		m.cancel()
 		<-m.done
 	}
-	delete(d.all, name)
-	d.change(name)
 	if err := m.Close(); err != nil {
 		d.lg.Error("broker", "name", name, "err", err) // it goes in any case
 	}
@@ -673,4 +676,30 @@ func (d brokersDir) Remove(ctx context.Context, name string) error {
 		return err
 	}
 	return os.RemoveAll(gone)
+}
+
+// leave takes a Broker out, if it may be removed, and keeps its name until
+// left.
+func (a *Brokers) leave(name string) (*member, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	m, ok := a.all[name]
+	if !ok || a.closed {
+		return nil, notExist(name)
+	}
+	if !m.removable() {
+		return nil, fmt.Errorf("%s: write stop to its ctl first: %w", name, syscall.ENOTEMPTY)
+	}
+	a.removing.Add(1)
+	a.leaving[name] = struct{}{}
+	delete(a.all, name)
+	a.change(name)
+	return m, nil
+}
+
+func (a *Brokers) left(name string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.leaving, name)
+	a.removing.Done()
 }

@@ -13,6 +13,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"harvest/fs"
 	"harvest/fs/fstest"
@@ -591,6 +592,66 @@ func TestRemoveWhileRead(t *testing.T) {
 		wg.Wait()
 		must(t, all.Close())
 	}
+}
+
+// While one Broker is removed, the others are there, and its name is not free.
+func TestRemoveHoldsNobody(t *testing.T) {
+	reads, ended, release := make(chan struct{}), make(chan struct{}), make(chan struct{})
+	all, err := OpenAll(t.TempDir(), testLog(t), Options{Open: func(ctx context.Context, _ string) (iofs.FS, io.Closer, error) {
+		close(reads)
+		<-ctx.Done()
+		close(ended)
+		<-release // a source that is slow to let go
+		return nil, nil, ctx.Err()
+	}})
+	must(t, err)
+	run, cancel := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { all.Run(run) })
+	d := all.Files()
+	for _, name := range []string{"a", "b"} {
+		_, err := d.(fs.Maker).Mkdir(ctx, name, 0o777)
+		must(t, err)
+	}
+	must(t, write(d, "a/ctl", "stop"))
+	must(t, write(d, "a/config", "source path=g\n"))
+	must(t, write(d, "a/ctl", "collect"))
+	<-reads
+	gone := make(chan error, 1)
+	go func() { gone <- d.(fs.Remover).Remove(ctx, "a") }()
+	<-ended
+	looked := make(chan struct{})
+	wg.Go(func() {
+		defer close(looked)
+		if _, err := d.Lookup(ctx, "b"); err != nil {
+			t.Errorf("b: got %v, want it there", err)
+		}
+		if _, err := d.Lookup(ctx, "a"); !errors.Is(err, iofs.ErrNotExist) {
+			t.Errorf("a: got %v, want %v", err, iofs.ErrNotExist)
+		}
+		if _, err := d.(fs.Maker).Mkdir(ctx, "a", 0o777); !errors.Is(err, syscall.EBUSY) {
+			t.Errorf("mkdir a: got %v, want %v", err, syscall.EBUSY)
+		}
+		if err := d.(fs.Remover).Remove(ctx, "a"); !errors.Is(err, iofs.ErrNotExist) {
+			t.Errorf("rmdir again: got %v, want %v", err, iofs.ErrNotExist)
+		}
+	})
+	select {
+	case <-looked:
+	case <-time.After(5 * time.Second):
+		t.Error("look-ups hang while a Broker is removed")
+	}
+	close(release)
+	<-looked
+	must(t, <-gone)
+	_, err = d.(fs.Maker).Mkdir(ctx, "a", 0o777)
+	must(t, err)
+	if got := read(t, d, "a/config"); got != "" {
+		t.Errorf("made anew: got config %q, want none", got)
+	}
+	cancel()
+	wg.Wait()
+	must(t, all.Close())
 }
 
 func TestTreeSuite(t *testing.T) {
