@@ -406,11 +406,19 @@ func (d namedDir) Stat() fs.Stat {
 	return fs.Stat{Path: d.b.id("q"), Vers: vers, Mode: 0o555}
 }
 
+// maxName bounds a name in q, in bytes, as systems that mount the tree do.
+const maxName = 255
+
 // Lookup runs the query. Names that begin with a point are what desktops and
 // tools look for everywhere, not queries.
 func (d namedDir) Lookup(ctx context.Context, name string) (fs.Node, error) {
 	if strings.HasPrefix(name, ".") || strings.ContainsAny(name, "/\x00") {
 		return nil, notExist(name)
+	}
+	if len(name) > maxName {
+		err := fmt.Errorf("name of %d bytes, the limit is %d; ask in query: %w", len(name), maxName, syscall.ENAMETOOLONG)
+		d.b.shown.complain("q", "", err)
+		return nil, fmt.Errorf("q: %w", err)
 	}
 	text := strings.TrimSpace(unescape(name))
 	a, err := d.b.queries.named(ctx, text, true)
@@ -436,7 +444,7 @@ func (d namedDir) List(ctx context.Context, after string) iter.Seq2[fs.Entry, er
 	recent, _ := d.b.queries.lately()
 	names := make([]string, 0, len(recent))
 	for _, text := range recent {
-		if name := escape(text); len(name) <= 255 && name > after {
+		if name := escape(text); len(name) <= maxName && name > after {
 			names = append(names, name)
 		}
 	}

@@ -361,6 +361,18 @@ func TestNamedByQuery(t *testing.T) {
 	if asked := b.queries.stats().asked; asked != 1 {
 		t.Errorf("got %d searches, want one for all the files", asked)
 	}
+	long := "q/" + strings.Repeat("x", 256)
+	if _, err := fs.Walk(ctx, d, long); !errors.Is(err, syscall.ENAMETOOLONG) || !strings.HasPrefix(read(t, d, "err"), "q: name of 256 bytes") {
+		t.Errorf("got %v and err %q, want %v and err to say so", err, read(t, d, "err"), syscall.ENAMETOOLONG)
+	}
+	if _, err := fs.Walk(ctx, d, "q/"+strings.Repeat("fuse or ", 1200)); !errors.Is(err, syscall.ENAMETOOLONG) {
+		t.Errorf("got %v, want %v", err, syscall.ENAMETOOLONG)
+	}
+	walk(t, d, long[:len(long)-1])
+	walk(t, d, q)
+	if got := list(t, d, "q"); len(got) != 2 || read(t, d, "err") != "" {
+		t.Errorf("got q/ %q, want the longest name there may be, and nothing in err, got %q", got, read(t, d, "err"))
+	}
 	// Other names of the same query are the same directory.
 	for _, name := range []string{"q/TITLE:fuse", "q/ title : fuse ", "q/title%20%3A fuse", "q/(title : fuse)"} {
 		if got, want := walk(t, d, name).Stat().Path, walk(t, d, q).Stat().Path; got != want {
@@ -368,7 +380,7 @@ func TestNamedByQuery(t *testing.T) {
 		}
 	}
 	walk(t, d, "q/net%2Fhttp or 100%")
-	if got := list(t, d, "q"); !slices.Equal(got, []string{"net%2Fhttp or 100%25", "title : fuse"}) {
+	if got := list(t, d, "q"); !slices.Equal(got, []string{"net%2Fhttp or 100%25", "title : fuse", long[len("q/") : len(long)-1]}) {
 		t.Errorf("got q/ %q", got)
 	}
 	for name, want := range map[string]error{"q/title : ": iofs.ErrInvalid, "q/.git": iofs.ErrNotExist, "q/a\x00": iofs.ErrNotExist, q + "/002.soif": iofs.ErrNotExist, q + "/1.soif": iofs.ErrNotExist, q + "/+01.soif": iofs.ErrNotExist} {
