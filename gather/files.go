@@ -180,8 +180,15 @@ func (g *Gatherer) writeDocuments(ctx context.Context, w io.Writer) error {
 		if d.State == crawl.Stored {
 			oid = g.oid(d.URL).String()
 		}
+		status, size := "", ""
+		if d.Status != 0 { // else no server has answered
+			status = strconv.Itoa(d.Status)
+		}
+		if !d.Handed.IsZero() && d.Size >= 0 {
+			size = strconv.FormatInt(d.Size, 10)
+		}
 		reason := strings.Join(strings.Fields(d.Why), " ")
-		if err := row(w, d.URL, d.State.String(), strconv.Itoa(d.Status), strconv.FormatInt(d.Size, 10), when(d.Checked),
+		if err := row(w, d.URL, d.State.String(), status, size, when(d.Checked),
 			strconv.Itoa(d.Depth), strconv.Itoa(d.Fails), oid, reason); err != nil {
 			return err
 		}

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/md5"
 	"errors"
 	"fmt"
 	"io"
@@ -25,6 +26,7 @@ import (
 
 	"harvest/fs"
 	"harvest/fs/ndb"
+	"harvest/gather/crawl"
 	"harvest/gather/fetch"
 	"harvest/gather/soif"
 )
@@ -535,6 +537,65 @@ func TestGatherers(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 0 {
 		t.Errorf("left: %v, %v", left, err)
+	}
+}
+
+// TestLong: a file is hashed to its end whatever its length; a page that is
+// longer than what is read of one has the size its server told, if it did.
+func TestLong(t *testing.T) {
+	text := strings.Repeat("all of it ", 700)
+	src := t.TempDir()
+	write(t, src+"/long.txt", text)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/told":
+			w.Header().Set("Content-Length", strconv.Itoa(len(text)))
+		case "/chunked":
+			w.(http.Flusher).Flush()
+		default:
+			http.NotFound(w, r)
+			return
+		}
+		io.WriteString(w, text)
+	}))
+	defer s.Close()
+	g, err := Open(t.TempDir(), "test", slog.New(slog.DiscardHandler), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if err := g.setConfig(t.Context(), "root url=file://"+src+"\nleaf delay=0s url="+s.URL+"/told\nleaf delay=0s url="+s.URL+"/chunked\nleaf delay=0s url="+s.URL+"/none\n"); err != nil {
+		t.Fatal(err)
+	}
+	v := g.newVisit(g.conf)
+	v.plan.Limits = crawl.Limits{Head: 1000, Body: 5000}
+	if err := g.frontier.Visit(t.Context(), v.plan, g.rt, v, &v.counts); err != nil {
+		t.Fatal(err)
+	}
+	size, sum := strconv.Itoa(len(text)), fmt.Sprintf("%x", md5.Sum([]byte(text)))
+	objects := (&runner{Gatherer: g, t: t}).objects("")
+	var table bytes.Buffer
+	if err := g.writeDocuments(t.Context(), &table); err != nil {
+		t.Fatal(err)
+	}
+	const cut = "the first 5000 bytes of the document"
+	for _, c := range []struct{ url, status, size, fileSize, md5, limit string }{
+		{"file://" + src + "/long.txt", "200", size, size, sum, ""},
+		{s.URL + "/told", "200", size, size, "", cut},
+		{s.URL + "/chunked", "200", "-", "", "", cut},
+		{s.URL + "/none", "404", "-", "", "", ""},
+	} {
+		_, line, _ := strings.Cut(table.String(), c.url+"\t")
+		if f := strings.Split(line, "\t"); len(f) < 3 || f[1] != c.status || f[2] != c.size {
+			t.Errorf("documents: %s: got %.40q, want status %s, size %s", c.url, f, c.status, c.size)
+		}
+		o, kept := objects[c.url]
+		if kept != (c.status == "200") {
+			t.Errorf("%s: kept is %t", c.url, kept)
+		}
+		if o.Text("File-Size") != c.fileSize || o.Text("MD5") != c.md5 || !strings.HasSuffix(o.Text("Summary-Limit"), c.limit) {
+			t.Errorf("%s: got File-Size %q, MD5 %q, want %q, %q, limit %q in\n%.900s", c.url, o.Text("File-Size"), o.Text("MD5"), c.fileSize, c.md5, c.limit, o.Append(nil))
+		}
 	}
 }
 

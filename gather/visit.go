@@ -7,6 +7,7 @@ import (
 	"fmt"
 	iofs "io/fs"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,9 +19,6 @@ import (
 	"harvest/gather/soif"
 	"harvest/gather/store"
 )
-
-// objectTime is what summarizing one document may take.
-const objectTime = 20 * time.Second
 
 // A visit is the crawl.Handler of one visit: documents in, objects kept.
 type visit struct {
@@ -71,8 +69,6 @@ func (v *visit) finish(t time.Time) {
 
 // Handle summarizes a document.
 func (v *visit) Handle(ctx context.Context, p *crawl.Page) {
-	ctx, cancel := context.WithTimeout(ctx, objectTime)
-	defer cancel()
 	o, _, err := essence.Summarize(ctx, essence.Input{
 		URL: p.URL, Type: p.Type, Size: p.Size, Modified: p.Modified,
 		Head: p.Head, Rest: p.Rest, FullText: v.conf.fullText,
@@ -81,13 +77,26 @@ func (v *visit) Handle(ctx context.Context, p *crawl.Page) {
 		p.Outcome, p.Why = crawl.Failed, err.Error()
 		return
 	}
-	if p.Cut() { // its size and sum are those of a part
-		o.Add("Summary-Limit", fmt.Appendf(nil, "the first %s bytes of the document", o.Text("File-Size")))
-		o.Del("MD5")
-		o.Del("File-Size")
+	read, err := strconv.ParseInt(o.Text("File-Size"), 10, 64)
+	if err != nil {
+		p.Outcome, p.Why = crawl.Failed, "size: "+err.Error()
+		return
 	}
-	if p.Size, err = strconv.ParseInt(o.Text("File-Size"), 10, 64); err != nil {
+	switch {
+	case !p.Cut():
+		p.Size = read
+	case p.Size < read: // it is not as long as its server said
 		p.Size = -1
+	}
+	if p.Cut() { // what was read is a part
+		limits := strings.TrimPrefix(o.Text("Summary-Limit")+"\n", "\n")
+		o.Set("Summary-Limit", fmt.Appendf(nil, "%sthe first %d bytes of the document", limits, read))
+		o.Del("MD5")
+		if p.Size >= 0 {
+			o.Set("File-Size", strconv.AppendInt(nil, p.Size, 10))
+		} else {
+			o.Del("File-Size")
+		}
 	}
 	hex.Decode(p.MD5[:], []byte(o.Text("MD5")))
 	v.sign(&o)

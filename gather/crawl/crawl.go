@@ -67,8 +67,8 @@ type Plan struct {
 // Limits bound a visit. A field of zero means its default.
 type Limits struct {
 	Head    int           // bytes of a document that are in memory at once, 4 MiB
-	Body    int64         // bytes read of one document, 256 MiB
-	Time    time.Duration // for one document, 2m
+	Body    int64         // bytes read of one document of a web server, 256 MiB
+	Time    time.Duration // for one document, 2m; half of it to read one of a tree, whatever its size
 	Wait    time.Duration // a server that asks for more is left to the next visit, 5m
 	Tries   int           // of a document whose server says 429 or 503, 4
 	Pages   int           // documents of http and https servers in hand at once, 16
@@ -116,7 +116,7 @@ type Page struct {
 	Modified time.Time // zero: unknown
 	Head     []byte    // the first bytes; valid only while Handle runs
 	Rest     io.Reader // what follows Head, nil if nothing does; valid as Head is
-	Size     int64     // of the document, -1 while unknown
+	Size     int64     // of the document as its server says, -1 while unknown
 	Old      [16]byte  // what Handle set MD5 to when it was stored last
 	MD5      [16]byte  // for Handle to set
 	Result   any       // for Handle to set, and Commit to use
@@ -132,8 +132,8 @@ type Page struct {
 	rest   *body
 }
 
-// Cut reports whether the document is longer than Limits.Body, once Rest is at
-// its end.
+// Cut reports whether the document is longer than what was read, by Limits.Body
+// or Limits.Time, once Rest is at its end.
 func (p *Page) Cut() bool { return p.rest != nil && p.rest.cut }
 
 // A Handler makes something of documents and keeps it.

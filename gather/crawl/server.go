@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -583,6 +584,9 @@ func (v *visit) document(ctx context.Context, p *Page, resp *http.Response, buf 
 	}
 	p.Size = resp.ContentLength
 	b := &body{r: resp.Body, left: v.plan.Limits.Body, n: &v.c.In}
+	if !polite(Origin(p.URL)) { // it costs nobody's network
+		b.left, b.until = math.MaxInt64, time.Now().Add(v.plan.Limits.Time/2)
+	}
 	head, end, err := readHead(b, (*buf)[:0], v.plan.Limits.Head)
 	if *buf = head; cap(head) > 1<<20 {
 		*buf = nil // one big document does not cost for ever
@@ -651,14 +655,15 @@ func (v *visit) handle(ctx context.Context, p *Page) {
 
 // A body counts what is read of a document, and ends it at a limit.
 type body struct {
-	r    io.Reader
-	left int64
-	cut  bool
-	n    *atomic.Int64
+	r     io.Reader
+	left  int64
+	until time.Time // zero: the request's context is enough
+	cut   bool
+	n     *atomic.Int64
 }
 
 func (b *body) Read(p []byte) (int, error) {
-	if b.left <= 0 {
+	if b.left <= 0 || !b.until.IsZero() && time.Now().After(b.until) {
 		var one [1]byte
 		n, err := io.ReadFull(b.r, one[:])
 		b.cut = b.cut || n > 0

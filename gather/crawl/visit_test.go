@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -588,6 +589,17 @@ func TestBody(t *testing.T) {
 		}
 		if got := len(h.kept[site+"/x"]); got != c.want || h.cut != c.cut {
 			t.Errorf("body %d: got %d bytes, cut %t, want %d, %t", c.body, got, h.cut, c.want, c.cut)
+		}
+	}
+}
+
+// TestBodyTime: what has been read of a document when its time is over is all
+// that is read, and it is cut only if there was more.
+func TestBodyTime(t *testing.T) {
+	for text, cut := range map[string]bool{"more": true, "": false} {
+		b := &body{r: strings.NewReader(text), left: 100, until: time.Now().Add(-time.Second), n: new(atomic.Int64)}
+		if n, err := b.Read(make([]byte, 10)); n != 0 || err != io.EOF || b.cut != cut {
+			t.Errorf("%q left: got %d, %v, cut %t, want 0, EOF, %t", text, n, err, b.cut, cut)
 		}
 	}
 }
