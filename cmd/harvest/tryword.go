@@ -4,7 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	iofs "io/fs"
+	"path"
 	"strings"
 	"unicode"
 
@@ -12,46 +13,44 @@ import (
 	"harvest/gather/soif"
 )
 
-// titlesRead is from how many objects try chooses its query. They come in the
-// order of their identifiers, which are hashes, so they are a fair sample.
+// titlesRead is from how many objects, at least, try chooses its query, if
+// there are so many. It reads whole folders of objects/, where they stand by
+// their identifiers, which are hashes: a fair sample.
 const titlesRead = 2000
 
-// goodHits is how many of them the chosen word should be in: enough to see
-// ranking, few enough to read.
-const goodHits = 12
+// In how many of them the chosen word should be: enough to see ranking, few
+// enough to read, with fewer in a sample than where all was read.
+const (
+	goodHits   = 12
+	goodSample = 3
+)
 
 // word chooses a word of the titles.
 func (t *trial) word(ctx context.Context, broker string) (string, error) {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	f, err := fs.IO(ctx, t.root).Open(broker + "/soif")
+	objects := fs.IO(ctx, t.root)
+	folders, err := iofs.ReadDir(objects, broker+"/objects")
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
 	in, seen := map[string]int{}, map[string]bool{}
-	dec := soif.NewDecoder(f, soif.Limits{})
-	for n := 0; n < titlesRead; n++ {
-		var o soif.Object
-		err := dec.Next(&o)
-		if errors.Is(err, io.EOF) {
+	read, want := 0, goodHits
+	for _, f := range folders {
+		if !f.IsDir() {
+			continue
+		}
+		if read >= titlesRead {
+			want = goodSample
 			break
 		}
+		n, err := countTitles(objects, broker+"/objects/"+f.Name(), in, seen)
 		if err != nil {
-			return "", fmt.Errorf("%s/soif: %w", broker, err)
+			return "", err
 		}
-		title := o.Text("Title")
-		if seen[title] {
-			continue // copies make a dull first answer
-		}
-		seen[title] = true
-		for w := range titleWords(title) {
-			in[w]++
-		}
+		read += n
 	}
 	best, bestOff := "", 0
 	for w, n := range in {
-		off := n - goodHits
+		off := n - want
 		if off < 0 {
 			off = -off * 4
 		}
@@ -60,6 +59,38 @@ func (t *trial) word(ctx context.Context, broker string) (string, error) {
 		}
 	}
 	return best, nil
+}
+
+// countTitles counts in how many different titles of a folder each word is.
+func countTitles(tree iofs.FS, folder string, in map[string]int, seen map[string]bool) (read int, err error) {
+	files, err := iofs.ReadDir(tree, folder)
+	if err != nil {
+		return 0, err
+	}
+	for _, f := range files {
+		if path.Ext(f.Name()) != ".soif" {
+			continue
+		}
+		b, err := iofs.ReadFile(tree, folder+"/"+f.Name())
+		if errors.Is(err, iofs.ErrNotExist) {
+			continue // it went meanwhile
+		}
+		if err != nil {
+			return read, err
+		}
+		o, _, err := soif.Parse(b, soif.Limits{})
+		if err != nil {
+			return read, fmt.Errorf("%s/%s: %w", folder, f.Name(), err)
+		}
+		read++
+		if title := o.Text("Title"); !seen[title] { // copies make a dull first answer
+			seen[title] = true
+			for w := range titleWords(title) {
+				in[w]++
+			}
+		}
+	}
+	return read, nil
 }
 
 func titleWords(title string) map[string]bool {
