@@ -18,6 +18,7 @@ import (
 	"syscall"
 
 	"harvest/fs"
+	"harvest/fs/ndb"
 	"harvest/index/query"
 )
 
@@ -498,6 +499,7 @@ type Brokers struct {
 	lg  *slog.Logger
 	opt Options
 
+	broken   map[string]fs.Dir // those that could not be opened, and what is shown of them
 	removing sync.WaitGroup
 
 	mu      sync.Mutex // guards what follows
@@ -515,8 +517,9 @@ type member struct {
 	done   chan struct{}
 }
 
-// OpenAll opens the Brokers in dir, which it makes if it is absent.
-func OpenAll(dir string, lg *slog.Logger, opt Options) (_ *Brokers, err error) {
+// OpenAll opens the Brokers in dir, which it makes if it is absent. One that
+// cannot be opened says so in its err, is left as it is, and stops no other.
+func OpenAll(dir string, lg *slog.Logger, opt Options) (*Brokers, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
@@ -524,30 +527,38 @@ func OpenAll(dir string, lg *slog.Logger, opt Options) (_ *Brokers, err error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &Brokers{dir: dir, lg: lg, opt: opt, all: make(map[string]*member), leaving: make(map[string]struct{}), changed: make(chan struct{})}
-	defer func() {
-		if err != nil {
-			a.Close()
-		}
-	}()
+	a := &Brokers{dir: dir, lg: lg, opt: opt, broken: make(map[string]fs.Dir), all: make(map[string]*member), leaving: make(map[string]struct{}), changed: make(chan struct{})}
 	for _, e := range list {
-		path := filepath.Join(dir, e.Name())
-		if strings.HasPrefix(e.Name(), removed) {
-			if err := os.RemoveAll(path); err != nil { // its removal was interrupted
-				return nil, err
+		name, path := e.Name(), filepath.Join(dir, e.Name())
+		if strings.HasPrefix(name, removed) { // its removal was interrupted
+			if err := os.RemoveAll(path); err != nil {
+				lg.Error("removal of a broker", "err", err)
 			}
 			continue
 		}
-		if !e.IsDir() || checkName(e.Name()) != nil {
+		if !e.IsDir() || checkName(name) != nil {
 			continue
 		}
-		b, err := Open(path, e.Name(), lg, opt)
+		b, err := Open(path, name, lg, opt)
 		if err != nil {
-			return nil, err
+			lg.Error("open", "err", err)
+			a.broken[name] = brokenFiles(name, err)
+			continue
 		}
-		a.all[e.Name()] = &member{Broker: b}
+		a.all[name] = &member{Broker: b}
 	}
 	return a, nil
+}
+
+// brokenFiles is what is shown of a Broker that could not be opened.
+func brokenFiles(name string, why error) fs.Dir {
+	id := func(file string) uint64 { return fs.ID("broker", name, "broken", file) }
+	err := fs.NewErr(id("err"))
+	err.Set("open", "", why)
+	return fs.Static(id("dir"), map[string]fs.Node{
+		"err":    err,
+		"status": fs.Text(id("status"), func() string { return lines([]ndb.Pair{ndb.Of("state", "failed")}) }),
+	})
 }
 
 // removed begins the name of a directory that is being removed.
@@ -620,6 +631,9 @@ func (d brokersDir) Lookup(_ context.Context, name string) (fs.Node, error) {
 	if m, ok := d.all[name]; ok {
 		return m.Files(), nil
 	}
+	if b, ok := d.broken[name]; ok {
+		return b, nil
+	}
 	return nil, notExist(name)
 }
 
@@ -630,6 +644,9 @@ func (d brokersDir) List(_ context.Context, after string) iter.Seq2[fs.Entry, er
 		out = append(out, fs.Entry{Name: name, Node: m.Files()})
 	}
 	d.mu.Unlock()
+	for name, b := range d.broken {
+		out = append(out, fs.Entry{Name: name, Node: b})
+	}
 	return fs.Sorted(out, after)
 }
 
@@ -646,7 +663,7 @@ func (d brokersDir) Mkdir(ctx context.Context, name string, _ iofs.FileMode) (fs
 	if d.closed {
 		return nil, fmt.Errorf("%s: %w", name, iofs.ErrClosed)
 	}
-	if d.all[name] != nil {
+	if d.all[name] != nil || d.broken[name] != nil {
 		return nil, fmt.Errorf("%s: %w", name, iofs.ErrExist)
 	}
 	if _, ok := d.leaving[name]; ok {
@@ -691,6 +708,9 @@ func (d brokersDir) Remove(ctx context.Context, name string) error {
 func (a *Brokers) leave(name string) (*member, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.broken[name] != nil {
+		return nil, fmt.Errorf("%s: it could not be opened, see its err; what it has may be saved yet: %w", name, syscall.ENOTEMPTY)
+	}
 	m, ok := a.all[name]
 	if !ok || a.closed {
 		return nil, notExist(name)

@@ -542,6 +542,55 @@ func TestBrokers(t *testing.T) {
 	}
 }
 
+// A Broker that cannot be opened stops no other, and is not lost.
+func TestBrokenBroker(t *testing.T) {
+	w := newWorld(t)
+	dir := t.TempDir()
+	all, err := OpenAll(dir, testLog(t), Options{Open: w.open})
+	must(t, err)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		_, err := all.Files().(fs.Maker).Mkdir(ctx, name, 0o777)
+		must(t, err)
+	}
+	must(t, all.Close())
+	mended, err := os.ReadFile(dir + "/b/registry.db")
+	must(t, err)
+	must(t, os.WriteFile(dir+"/b/registry.db", []byte(strings.Repeat("not a registry", 1000)), 0o666))
+	must(t, os.WriteFile(dir+"/c/config", []byte("sauce path=g\n"), 0o666))
+
+	all, err = OpenAll(dir, testLog(t), Options{Open: w.open})
+	must(t, err)
+	d := all.Files()
+	if got := list(t, d, ""); !slices.Equal(got, []string{"a", "b", "c", "d"}) {
+		t.Errorf("got %v, want all four", got)
+	}
+	for _, name := range []string{"a", "d"} {
+		must(t, write(d, name+"/config", "ttl=1h\n"))
+	}
+	for name, want := range map[string]string{"b": "open: broker b: registry: ", "c": "open: broker c: config: line 1, column 1: unknown key 'sauce'"} {
+		if got := read(t, d, name+"/err"); !strings.HasPrefix(got, want) {
+			t.Errorf("got %s/err %q, want %q", name, got, want)
+		}
+		if got := read(t, d, name+"/status"); got != "state=failed\n" {
+			t.Errorf("got %s/status %q, want that it failed", name, got)
+		}
+		if _, err := d.(fs.Maker).Mkdir(ctx, name, 0o777); !errors.Is(err, iofs.ErrExist) {
+			t.Errorf("mkdir %s: got %v, want %v", name, err, iofs.ErrExist)
+		}
+		if err := d.(fs.Remover).Remove(ctx, name); !errors.Is(err, syscall.ENOTEMPTY) {
+			t.Errorf("rmdir %s: got %v, want %v", name, err, syscall.ENOTEMPTY)
+		}
+	}
+	fstest.Dir(t, walk(t, d, "b").(fs.Dir), fstest.Options{})
+	must(t, all.Close())
+
+	must(t, os.WriteFile(dir+"/b/registry.db", mended, 0o666))
+	all, err = OpenAll(dir, testLog(t), Options{Open: w.open})
+	must(t, err)
+	defer all.Close()
+	must(t, write(all.Files(), "b/config", "ttl=1h\n"))
+}
+
 // await does something and waits, a batch of events at a time, until it is so.
 func await(t *testing.T, d fs.Dir, path string, do func() error, so func() bool) {
 	t.Helper()
