@@ -110,6 +110,9 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 		return nil, err
 	}
 	g.visit = g.newVisit(g.conf)
+	if g.visit.took, err = g.frontier.Counted(&g.visit.counts); err != nil {
+		return nil, err
+	}
 	g.tree = g.newTree(opt)
 	return g, nil
 }

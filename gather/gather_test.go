@@ -599,6 +599,56 @@ func TestLong(t *testing.T) {
 	}
 }
 
+// TestCounts: what a visit has done is told after a restart too, when it ended
+// and when it was cut off.
+func TestCounts(t *testing.T) {
+	src, dir := t.TempDir(), t.TempDir()
+	write(t, src+"/a.txt", "a text\n")
+	r := run(t, dir, "root url=file://"+src+"\n")
+	told := func() string {
+		var lines []string
+		for _, key := range []string{"visit", "found", "queued", "fetched", "requests", "bytes-in", "bytes-out"} {
+			lines = append(lines, key+"="+r.get(key))
+		}
+		return strings.Join(lines, " ")
+	}
+	again := func(want string) {
+		t.Helper()
+		before := told()
+		r.end()
+		r = run(t, dir, "")
+		if got := told(); got != before || !strings.HasPrefix(got, want) || r.get("rate") == "0.0" || r.get("bytes-in-rate") == "0" {
+			t.Errorf("after a restart: got %s, want %s, which begins with %s\n%s", got, before, want, r.read("status"))
+		}
+	}
+	r.must("run")
+	r.settle()
+	again("visit=1 found=1 queued=0 fetched=1 requests=1 bytes-in=7 bytes-out=")
+
+	asked := make(chan bool, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/slow" {
+			asked <- true
+			<-r.Context().Done()
+		}
+	}))
+	defer s.Close()
+	defer r.end()
+	if err := r.setConfig(t.Context(), "leaf delay=0s url="+s.URL+"/slow\nleaf url=file://"+src+"/b.txt\n"); err != nil {
+		t.Fatal(err)
+	}
+	write(t, src+"/b.txt", "b text\n")
+	r.must("run")
+	<-asked
+	for r.get("fetched") != "1" { // the other is on its way
+		if r.get("state") != "running" {
+			t.Fatalf("it ended:\n%s", r.read("status"))
+		}
+	}
+	r.must("stop")
+	again("visit=2 ")
+}
+
 // TestRmdir: what holds objects goes only when it was stopped, and its name is
 // taken as long as anything of it is there.
 func TestRmdir(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"harvest/fs/ndb"
@@ -26,11 +25,11 @@ type visit struct {
 	conf   *config
 	plan   crawl.Plan
 	counts crawl.Counts
-	out    atomic.Int64 // bytes of the objects kept
 
 	// mu guards when it was.
 	mu           sync.Mutex
 	began, ended time.Time
+	took         time.Duration // when it was before this process began
 }
 
 func (g *Gatherer) newVisit(c *config) *visit {
@@ -118,13 +117,11 @@ func (v *visit) sign(o *soif.Object) {
 // Commit makes the objects of a batch durable, or their deletion.
 func (v *visit) Commit(ctx context.Context, pages []*crawl.Page) error {
 	changes := make([]store.Change, 0, len(pages))
-	var out int64
 	for _, p := range pages {
 		oid := v.g.oid(p.URL)
 		switch {
 		case p.Outcome == crawl.Fetched:
 			body, _ := p.Result.([]byte)
-			out += int64(len(body))
 			changes = append(changes, store.Change{Op: soif.Update, OID: oid, URL: p.URL, Body: body})
 		case p.Outcome == crawl.Unchanged && p.Due:
 			_, err := v.g.store.Stat(oid)
@@ -144,7 +141,6 @@ func (v *visit) Commit(ctx context.Context, pages []*crawl.Page) error {
 			return fmt.Errorf("store: %w", err)
 		}
 	}
-	v.out.Add(out)
 	for _, p := range pages {
 		v.tell(p)
 	}
@@ -178,13 +174,17 @@ func (v *visit) figures() []ndb.Pair {
 	c := &v.counts
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	took := v.ended.Sub(v.began)
-	if v.ended.Before(v.began) {
+	took := v.took
+	switch {
+	case v.began.IsZero():
+	case v.ended.Before(v.began):
 		took = time.Since(v.began)
+	default:
+		took = v.ended.Sub(v.began)
 	}
 	settled := c.Fetched.Load() + c.Unchanged.Load() + c.Failed.Load() + c.Gone.Load()
 	rate, in := 0.0, 0.0
-	if s := took.Seconds(); s > 0 && !v.began.IsZero() {
+	if s := took.Seconds(); s > 0 {
 		rate, in = float64(settled)/s, float64(c.In.Load())/s
 	}
 	return []ndb.Pair{
@@ -197,7 +197,7 @@ func (v *visit) figures() []ndb.Pair {
 		ndb.Of("excluded", c.Excluded.Load()),
 		ndb.Of("requests", c.Requests.Load()),
 		ndb.Of("bytes-in", c.In.Load()),
-		ndb.Of("bytes-out", v.out.Load()),
+		ndb.Of("bytes-out", c.Out.Load()),
 		ndb.Of("rate", strconv.FormatFloat(rate, 'f', 1, 64)),
 		ndb.Of("bytes-in-rate", strconv.FormatFloat(in, 'f', 0, 64)),
 	}

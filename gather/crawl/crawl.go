@@ -156,7 +156,13 @@ type Counts struct {
 	Failed    atomic.Int64
 	Excluded  atomic.Int64 // URLs kept out; one met twice, far apart, may count twice
 	In        atomic.Int64 // bytes read of documents
+	Out       atomic.Int64 // bytes that the Handler has made of them, by their Weight
 	Requests  atomic.Int64
+}
+
+// all lists the counts in the order in which a frontier keeps them.
+func (c *Counts) all() []*atomic.Int64 {
+	return []*atomic.Int64{&c.Found, &c.Queued, &c.Fetched, &c.Unchanged, &c.Gone, &c.Failed, &c.Excluded, &c.In, &c.Out, &c.Requests}
 }
 
 func (c *Counts) add(o Outcome) {

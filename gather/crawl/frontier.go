@@ -21,7 +21,7 @@ import (
 
 // A Frontier is the durable memory of a crawl: one bbolt file with the buckets
 //
-//	meta   name -> value; "format" is checked first
+//	meta   name -> value: "format", checked first; "visit" and its "counts"
 //	doc    URL -> what is known of the document
 //	queue  origin NUL order -> flags, URL: what is still to be fetched
 //	host   origin -> robots.txt and the time of the next request
@@ -316,6 +316,41 @@ func (f *Frontier) Visited() (s Visited, err error) {
 		return nil
 	})
 	return s, err
+}
+
+// putCounts keeps what a visit has done, and how long that took.
+func putCounts(tx *bbolt.Tx, c *Counts, took time.Duration) error {
+	b := binary.AppendVarint(nil, int64(took))
+	for _, n := range c.all() {
+		b = binary.AppendVarint(b, n.Load())
+	}
+	return tx.Bucket(metaBucket).Put([]byte("counts"), b)
+}
+
+// Counted fills in what the last visit had done when it ended or was cut off,
+// and tells how long that took. Where nothing is known c is left alone.
+func (f *Frontier) Counted(c *Counts) (took time.Duration, err error) {
+	err = f.db.View(func(tx *bbolt.Tx) error {
+		b := tx.Bucket(metaBucket).Get([]byte("counts"))
+		all := c.all()
+		var n []int64
+		for len(b) > 0 && len(n) <= len(all) {
+			v, used := binary.Varint(b)
+			if used <= 0 {
+				return nil // damaged: as good as none
+			}
+			n, b = append(n, v), b[used:]
+		}
+		if len(n) != 1+len(all) {
+			return nil
+		}
+		took = time.Duration(n[0])
+		for i, v := range n[1:] {
+			all[i].Store(v)
+		}
+		return nil
+	})
+	return took, err
 }
 
 // Add queues canonical URLs to be fetched whatever is known of them, by the

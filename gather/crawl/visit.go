@@ -32,6 +32,7 @@ type visit struct {
 	c     *Counts
 	roots map[uint64]*Root
 	state Visited
+	began time.Time // or was taken up
 
 	slots chan struct{} // held for a page of a web server, from request to out
 	jobs  chan *Page    // files found by walks
@@ -66,6 +67,7 @@ func newVisit(f *Frontier, p Plan, rt http.RoundTripper, h Handler, c *Counts) (
 		known:  make(map[uint64]int),
 		full:   make(map[uint64]bool),
 		seen:   make(map[uint64]bool),
+		began:  time.Now(),
 		seed:   maphash.MakeSeed(),
 		jobs:   make(chan *Page, 64),
 		out:    make(chan *Page, 64),
@@ -145,10 +147,14 @@ func (v *visit) run(ctx context.Context) error {
 	close(v.out)
 	<-committed
 	v.keepPace()
-	if err := context.Cause(ctx); err != nil {
-		return err
+	err := context.Cause(ctx)
+	if err == nil {
+		err = v.end(ctx)
 	}
-	return v.end(ctx)
+	if err != nil {
+		err = errors.Join(err, v.f.db.Update(func(tx *bbolt.Tx) error { return putCounts(tx, v.c, time.Since(v.began)) }))
+	}
+	return err
 }
 
 // begin opens a visit or takes up the one that was cut off, and makes v the
@@ -365,7 +371,12 @@ func (v *visit) end(ctx context.Context) error {
 		}
 	}
 	v.state.Open, v.state.Force, v.state.Ended = false, false, time.Now()
-	return v.f.db.Update(func(tx *bbolt.Tx) error { return putVisited(tx, &v.state) })
+	return v.f.db.Update(func(tx *bbolt.Tx) error {
+		if err := putCounts(tx, v.c, time.Since(v.began)); err != nil {
+			return err
+		}
+		return putVisited(tx, &v.state)
+	})
 }
 
 func (v *visit) sweep(ctx context.Context) error {
@@ -538,7 +549,9 @@ func (v *visit) drop(pages []*Page) {
 // settle counts pages and lets go of what stood for them in memory. mu is held.
 func (v *visit) settle(pages []*Page) {
 	for _, p := range pages {
-		v.c.add(p.Outcome)
+		if v.c.add(p.Outcome); p.Outcome == Fetched {
+			v.c.Out.Add(int64(p.Weight))
+		}
 		s := v.server(Origin(p.URL))
 		if p.key != "" {
 			delete(s.leased, p.key)
