@@ -164,6 +164,9 @@ func (s *Store) someChanges(at, until uint64) (rows []row, upTo uint64, err erro
 				upTo = rows[len(rows)-1].Seq
 				break
 			}
+			if len(rows)%forgetEvery == forgetEvery-1 {
+				s.forget(v.log.Tx())
+			}
 			r, ok, err := v.buckets.state(OID(oid))
 			if err != nil {
 				return err

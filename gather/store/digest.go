@@ -157,7 +157,7 @@ func (s *Store) subDigest(first byte) (*node, error) {
 	if err := s.view(func(v view) error { return d.make(v.buckets, first) }); err != nil {
 		return nil, err
 	}
-	s.looks.Add(forgetEvery / 8)
+	s.looks.Add(forgetEvery) // some hundred pages
 	h := sha256.New()
 	h.Write([]byte(nodeMagic))
 	n := new(node)

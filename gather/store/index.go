@@ -336,13 +336,13 @@ func (s *Store) enter(t *table) error {
 	s.mu.RUnlock()
 	fresh := 0
 	err := s.updateIndex(func(b buckets, tx *bbolt.Tx) error {
-		e := entering{b: b, filter: f, dead: slices.Clone(t.dead)}
-		if err := e.rows(t, func() { s.forget(tx) }); err != nil {
+		e := entering{b: b, filter: f, forget: func() { s.forget(tx) }, dead: slices.Clone(t.dead)}
+		if err := e.rows(t); err != nil {
 			return err
 		}
 		fresh = e.fresh
 		for _, step := range []func() error{e.log, e.names, e.expiries, func() error { return e.frames(t) }} {
-			s.forget(tx)
+			e.forget()
 			if err := step(); err != nil {
 				return err
 			}
@@ -391,6 +391,7 @@ func (b buckets) totals() (m totals, end place, epoch uint32) {
 type entering struct {
 	b              buckets
 	filter         *filter
+	forget         func()
 	fresh          int // rows of which the index had nothing
 	dead           []corpse
 	logDel         []uint64
@@ -411,9 +412,9 @@ type nameEntry struct {
 
 // forgetEvery is how many look-ups are made between two calls of forget. Each may
 // have the kernel map 64 KB.
-const forgetEvery = 256
+const forgetEvery = 128
 
-func (e *entering) rows(t *table, forget func()) error {
+func (e *entering) rows(t *table) error {
 	oids := make([]OID, 0, len(t.rows))
 	for oid := range t.rows {
 		oids = append(oids, oid)
@@ -421,7 +422,7 @@ func (e *entering) rows(t *table, forget func()) error {
 	slices.SortFunc(oids, func(a, b OID) int { return bytes.Compare(a[:], b[:]) })
 	for i, oid := range oids {
 		if i%forgetEvery == forgetEvery-1 {
-			forget()
+			e.forget()
 		}
 		var old row
 		var ok bool
@@ -501,13 +502,19 @@ func (e *entering) log() error {
 func (e *entering) names() error {
 	byKey := func(a, b nameEntry) int { return cmp.Compare(a.key, b.key) }
 	slices.SortFunc(e.urlDel, byKey)
-	for _, n := range e.urlDel {
+	for i, n := range e.urlDel {
+		if i%forgetEvery == forgetEvery-1 {
+			e.forget()
+		}
 		if err := deleteName(e.b.url, n.key, n.oid); err != nil {
 			return err
 		}
 	}
 	slices.SortFunc(e.urlPut, byKey)
-	for _, n := range e.urlPut {
+	for i, n := range e.urlPut {
+		if i%forgetEvery == forgetEvery-1 {
+			e.forget()
+		}
 		if err := putName(e.b.url, n.key, n.oid); err != nil {
 			return err
 		}

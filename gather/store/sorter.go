@@ -32,6 +32,7 @@ type pair struct {
 }
 
 const (
+	pairBytes = 56 // of a pair itself
 	sortChunk = 64 << 10
 	sortName  = "index.sort"
 )
@@ -50,7 +51,7 @@ func (s *sorter) add(key, value []byte) error {
 	s.chunk = append(append(s.chunk, key...), value...)
 	p := s.chunk[at:]
 	s.pairs = append(s.pairs, pair{p[:len(key)], p[len(key):], len(s.pairs)})
-	s.size += n
+	s.size += n + pairBytes
 	return nil
 }
 
