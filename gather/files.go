@@ -107,7 +107,7 @@ func (g *Gatherer) status() string {
 	g.mu.Unlock()
 	was, err := g.frontier.Visited()
 	if err != nil {
-		return ndb.Format(ndb.Of("state", "failing"), ndb.Of("err", err)) + "\n"
+		return failing(err)
 	}
 	var b strings.Builder
 	line := func(pairs ...ndb.Pair) { b.WriteString(ndb.Format(pairs...) + "\n") }
@@ -215,6 +215,8 @@ type Gatherers struct {
 	lg  *slog.Logger
 	opt Options
 
+	broken map[string]fs.Dir // those that could not be opened, and what is shown of them
+
 	// mu guards all, and vers, which moves when all does.
 	mu   sync.Mutex
 	all  map[string]*member
@@ -231,32 +233,52 @@ type member struct {
 }
 
 // OpenAll opens the Gatherers in dir, which it makes if it is absent. One that
-// cannot be opened is an error: its state should be looked at, not worked around.
-func OpenAll(dir string, lg *slog.Logger, opt Options) (_ *Gatherers, err error) {
+// cannot be opened is shown as failing, is left as it is, and stops no other.
+func OpenAll(dir string, lg *slog.Logger, opt Options) (*Gatherers, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	a := &Gatherers{dir: dir, lg: lg, opt: opt, all: make(map[string]*member)}
+	a := &Gatherers{dir: dir, lg: lg, opt: opt, broken: make(map[string]fs.Dir), all: make(map[string]*member)}
 	found, err := os.ReadDir(dir)
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range found {
+		name, path := e.Name(), filepath.Join(dir, e.Name())
 		switch {
 		case !e.IsDir():
-		case strings.HasPrefix(e.Name(), removing): // by a process that did not finish
-			err = os.RemoveAll(filepath.Join(dir, e.Name()))
-		case checkName(e.Name()) == nil:
-			var g *Gatherer
-			if g, err = Open(filepath.Join(dir, e.Name()), e.Name(), lg, opt); err == nil {
-				a.all[e.Name()] = &member{g: g}
+		case strings.HasPrefix(name, removing): // by a process that did not finish
+			if err := os.RemoveAll(path); err != nil {
+				lg.Error("remove", "gatherer", strings.TrimPrefix(name, removing), "err", err)
 			}
-		}
-		if err != nil {
-			return nil, errors.Join(err, a.Close())
+		case checkName(name) == nil:
+			g, err := Open(path, name, lg, opt)
+			if err != nil {
+				lg.Error("open", "err", err)
+				a.broken[name] = brokenFiles(name, err)
+				continue
+			}
+			a.all[name] = &member{g: g}
 		}
 	}
 	return a, nil
+}
+
+// brokenFiles is what is shown of a Gatherer that could not be opened.
+func brokenFiles(name string, why error) fs.Dir {
+	id := func(file string) uint64 { return fs.ID("gather", name, "broken", file) }
+	err := fs.NewErr(id("err"))
+	err.Set("open", "", why)
+	status := failing(why)
+	return fs.Static(id("dir"), map[string]fs.Node{
+		"err":    err,
+		"status": fs.Text(id("status"), func() string { return status }),
+	})
+}
+
+// failing is the status of a Gatherer that has no other.
+func failing(why error) string {
+	return ndb.Format(ndb.Of("state", "failing")) + "\n" + ndb.Format(ndb.Of("err", why)) + "\n"
 }
 
 // removing begins the name of what is being removed.
@@ -338,6 +360,9 @@ func (p parent) Stat() fs.Stat {
 }
 
 func (p parent) Lookup(_ context.Context, name string) (fs.Node, error) {
+	if d := p.a.broken[name]; d != nil {
+		return d, nil
+	}
 	g, err := p.a.Get(name)
 	if err != nil {
 		return nil, err
@@ -348,11 +373,16 @@ func (p parent) Lookup(_ context.Context, name string) (fs.Node, error) {
 func (p parent) List(_ context.Context, after string) iter.Seq2[fs.Entry, error] {
 	p.a.mu.Lock()
 	defer p.a.mu.Unlock()
-	var entries []fs.Entry
-	for _, name := range slices.Sorted(maps.Keys(p.a.all)) {
-		if m := p.a.all[name]; !m.going {
-			entries = append(entries, fs.Entry{Name: name, Node: m.g.Files()})
+	nodes := make(map[string]fs.Dir, len(p.a.all)+len(p.a.broken))
+	maps.Copy(nodes, p.a.broken)
+	for name, m := range p.a.all {
+		if !m.going {
+			nodes[name] = m.g.Files()
 		}
+	}
+	var entries []fs.Entry
+	for _, name := range slices.Sorted(maps.Keys(nodes)) {
+		entries = append(entries, fs.Entry{Name: name, Node: nodes[name]})
 	}
 	return fs.Sorted(entries, after)
 }
@@ -369,8 +399,8 @@ func (p parent) Mkdir(ctx context.Context, name string, _ iofs.FileMode) (fs.Dir
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	switch m := a.all[name]; {
-	case m == nil:
-	case m.going:
+	case m == nil && a.broken[name] == nil:
+	case m != nil && m.going:
 		return nil, fmt.Errorf("gatherer %s: it is being removed: %w", name, syscall.EBUSY)
 	default:
 		return nil, fmt.Errorf("gatherer %s: %w", name, iofs.ErrExist)
@@ -424,6 +454,9 @@ func (p parent) Remove(ctx context.Context, name string) error {
 func (a *Gatherers) leave(name string) (*member, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if a.broken[name] != nil {
+		return nil, fmt.Errorf("gatherer %s: it could not be opened, and may have objects: %w", name, syscall.ENOTEMPTY)
+	}
 	m := a.all[name]
 	if m == nil || m.going {
 		return nil, fmt.Errorf("gatherer %s: %w", name, iofs.ErrNotExist)

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"harvest/fs"
+	"harvest/fs/fstest"
 	"harvest/fs/ndb"
 	"harvest/gather/crawl"
 	"harvest/gather/fetch"
@@ -647,6 +648,56 @@ func TestCounts(t *testing.T) {
 	}
 	r.must("stop")
 	again("visit=2 ")
+}
+
+// TestBroken: a Gatherer that cannot be opened stops no other, says why, and is
+// left as it is.
+func TestBroken(t *testing.T) {
+	dir := t.TempDir()
+	lg := slog.New(slog.DiscardHandler)
+	a, err := OpenAll(dir, lg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"docs", "web"} {
+		if _, err := a.Files().(fs.Maker).Mkdir(t.Context(), name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const junk = "not a database"
+	write(t, dir+"/docs/frontier.db", junk)
+	if a, err = OpenAll(dir, lg, Options{}); err != nil {
+		t.Fatalf("one is broken: %v", err)
+	}
+	defer a.Close()
+	if _, err := a.Get("web"); err != nil {
+		t.Errorf("the other: %v", err)
+	}
+	d := a.Files()
+	io := fs.IO(t.Context(), d)
+	for name, want := range map[string]string{"docs/status": "state=failing\nerr=", "docs/err": "open: "} {
+		b, err := iofs.ReadFile(io, name)
+		if err != nil || !strings.HasPrefix(string(b), want) || !strings.Contains(string(b), "frontier.db") {
+			t.Errorf("%s: got %q, %v, want %q and a reason", name, b, err, want)
+		}
+	}
+	if err := d.(fs.Remover).Remove(t.Context(), "docs"); !errors.Is(err, syscall.ENOTEMPTY) {
+		t.Errorf("rmdir: got %v, want not empty", err)
+	}
+	if _, err := d.(fs.Maker).Mkdir(t.Context(), "docs", 0o755); !errors.Is(err, iofs.ErrExist) {
+		t.Errorf("mkdir: got %v, want that it exists", err)
+	}
+	if b, err := os.ReadFile(dir + "/docs/frontier.db"); string(b) != junk {
+		t.Errorf("frontier.db: got %q, %v, want it left alone", b, err)
+	}
+	n, err := d.Lookup(t.Context(), "docs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	fstest.Dir(t, n.(fs.Dir), fstest.Options{})
 }
 
 // TestRmdir: what holds objects goes only when it was stopped, and its name is
