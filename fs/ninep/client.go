@@ -64,6 +64,9 @@ type Client struct {
 	fids  []uint32 // free ones
 	fid   uint32   // never used, this and above
 	lists []*parked
+	kept  map[string]*kept // by their paths
+	uses  uint64           // of them
+	moves uint64           // times that this client changed names
 }
 
 // A call is a request that waits for its reply.
@@ -130,6 +133,7 @@ func NewClient(ctx context.Context, nc net.Conn, addr string, opt DialOptions) (
 	c := &Client{
 		addr: addr, nc: nc, br: bufio.NewReaderSize(nc, inBuffer), msize: min(opt.Msize, MaxMsize),
 		dead: make(chan struct{}), calls: make(map[uint16]*call), fid: 1,
+		kept: make(map[string]*kept),
 	}
 	c.out = newOutbox(nc, &c.pool, func(int, int, int) {})
 	c.reading.Go(func() {

@@ -7,10 +7,14 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/knusbaum/go9p/proto"
 
 	"harvest/fs"
 )
@@ -125,19 +129,203 @@ func TestClient(t *testing.T) {
 			t.Errorf("got %v, want %v", step.do, step.want)
 		}
 	}
-	// Each fid but the root's comes back, once its Rclunk has.
-	free := func() bool {
+	balanced(t, c)
+}
+
+// balanced waits until each fid is free once its Rclunk has come, but the
+// root's and those that are kept.
+func balanced(t *testing.T, c *Client) {
+	t.Helper()
+	used := func() (n int) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return len(c.fids) == int(c.fid)-1
-	}
-	for i := 0; !free(); i++ {
-		if i == 10000 {
-			t.Fatalf("fids: %d of %d are free", len(c.fids), c.fid-1)
+		for _, k := range c.kept {
+			if k.users != 0 || k.gone {
+				n++
+			}
 		}
-		if err := c.do(ctx, c.statCall(0)); err != nil {
+		return n + int(c.fid) - 1 - len(c.fids) - len(c.kept)
+	}
+	for i := 0; used() != 0; i++ {
+		if i == 10000 {
+			t.Fatalf("%d fids are in use", used())
+		}
+		if err := c.do(t.Context(), c.statCall(0)); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// deepTree is a chain of n directories and their names.
+func deepTree(root *shelf, n int) (dirs []*shelf, names []string) {
+	dirs = append(dirs, root)
+	for i := range n {
+		names = append(names, fmt.Sprint("d", i))
+		dirs = append(dirs, dirs[i].dir(names[i]))
+	}
+	return dirs, names
+}
+
+// TestDeep: what finding a file costs does not grow with its depth.
+func TestDeep(t *testing.T) {
+	for _, mark := range []bool{true, false} {
+		root := newShelf()
+		dirs, names := deepTree(root, 500)
+		dirs[500].file("f", "far down")
+		v := NewServer(discard(), Limits{})
+		v.unmark = !mark
+		c, err := NewClient(t.Context(), serve(t, v, root, owner()), "pipe", DialOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start, n := time.Now(), 0
+		// As find does over a mount: each entry is looked up in its directory.
+		var find func(d fs.Dir) error
+		find = func(d fs.Dir) error {
+			n++
+			for e, err := range d.List(t.Context(), "") {
+				if err != nil {
+					return err
+				}
+				node, err := d.Lookup(t.Context(), e.Name)
+				if err != nil {
+					return err
+				}
+				if sub, ok := node.(fs.Dir); !ok {
+					n++
+				} else if err := find(sub); err != nil {
+					return err
+				}
+			}
+			return nil
+		}
+		err = find(c.Root())
+		walks := v.stats.requests[proto.Twalk-100].Load()
+		t.Logf("ours %t: %d entries, %d Twalks, %v", mark, n, walks, time.Since(start))
+		if n != 502 || err != nil {
+			t.Errorf("ours %t: got %d entries, %v, want 502", mark, n, err)
+		}
+		if walks > 3*502 {
+			t.Errorf("ours %t: %d Twalks for %d entries", mark, walks, n)
+		}
+		for i := 500; i > 0; i -= 7 {
+			if _, err := c.lookup(t.Context(), names[:i]); err != nil {
+				t.Fatalf("ours %t: depth %d: %v", mark, i, err)
+			}
+		}
+		balanced(t, c)
+		if n := v.stats.fids.Load(); n > 1+maxKept {
+			t.Errorf("ours %t: the server has %d fids", mark, n)
+		}
+		c.Close()
+	}
+}
+
+// TestKept: a kept fid is no more trusted than its age and what this client
+// did allow, there is a bound to them, and one the server does not know any
+// more is none.
+func TestKept(t *testing.T) {
+	root := newShelf()
+	dirs, names := deepTree(root, 60)
+	dirs[60].file("f", "old")
+	c := dialed(t, root, owner())
+	other := dialed(t, root, owner())
+	ctx := t.Context()
+	look := func(path ...string) error { _, err := c.lookup(ctx, path); return err }
+	file := append(slices.Clip(names), "f")
+	warm := func() {
+		t.Helper()
+		if err := look(file...); err != nil {
+			t.Fatal(err)
+		}
+		if len(c.kept) != 3 {
+			t.Fatalf("%d fids are kept, want 3", len(c.kept))
+		}
+	}
+	rename := func(c *Client, at int, old, new string) {
+		t.Helper()
+		d, err := c.lookup(ctx, names[:at])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := d.(fs.Renamer).Rename(ctx, old, new, true); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	// This client's own rename and removal count at once.
+	warm()
+	rename(c, 20, names[20], "away")
+	if err := look(file...); !errors.Is(err, iofs.ErrNotExist) {
+		t.Errorf("after an own rename: got %v, want %v", err, iofs.ErrNotExist)
+	}
+	rename(c, 20, "away", names[20])
+	warm()
+
+	// Another's: what is not found by a kept fid is looked for from the root.
+	rename(other, 20, names[20], "away")
+	at := dirs[20]
+	for _, name := range names[20:] {
+		at = at.dir(name)
+	}
+	at.file("new", "new")
+	if err := look(append(slices.Clip(names), "new")...); err != nil {
+		t.Errorf("in the directory that replaces a renamed one: got %v", err)
+	}
+	// and what would be found by one is, once it is old.
+	warmed := append(slices.Clip(names), "new")
+	rename(other, 20, names[20], "gone")
+	c.mu.Lock()
+	for _, k := range c.kept {
+		k.walked = k.walked.Add(-keptFor)
+	}
+	c.mu.Unlock()
+	if err := look(warmed...); !errors.Is(err, iofs.ErrNotExist) {
+		t.Errorf("renamed by another: got %v, want %v", err, iofs.ErrNotExist)
+	}
+	rename(other, 20, "away", names[20])
+	warm()
+
+	// The server forgets the fids.
+	for _, k := range c.kept {
+		if err := c.do(ctx, fidCall(proto.Tclunk, k.fid)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	warm()
+	balanced(t, c)
+
+	// Many at once, in more directories than are kept.
+	for i := range maxKept + 50 {
+		d := dirs[15].dir(fmt.Sprint("e", i))
+		for range 20 {
+			d = d.dir("x")
+		}
+	}
+	var all sync.WaitGroup
+	for w := range 8 {
+		all.Go(func() {
+			for i := range maxKept + 50 {
+				path := append(slices.Clip(names[:15]), fmt.Sprint("e", (i+w*40)%(maxKept+50)), "x", "x", "x")
+				if err := look(path...); err != nil {
+					t.Errorf("%d: %v", i, err)
+					return
+				}
+				if i%50 == 0 {
+					c.unkeep(func(*kept) bool { return true })
+				}
+			}
+		})
+	}
+	all.Wait()
+	for i := range maxKept + 50 {
+		if err := look(append(slices.Clip(names[:15]), fmt.Sprint("e", i), "x")...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	balanced(t, c)
+	if len(c.kept) > maxKept {
+		t.Errorf("%d fids are kept, more than %d", len(c.kept), maxKept)
 	}
 }
 

@@ -2,6 +2,7 @@ package ninep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	iofs "io/fs"
@@ -79,13 +80,26 @@ func (c *Client) node(path []string, p *proto.Stat) fs.Node {
 type walk struct {
 	c     *Client
 	path  []string
+	near  *kept // where it begins; nil: at the root
+	skip  int   // names to there
+	begun time.Time
+	moves uint64 // of the client, then
 	calls []*call
 	fids  []uint32 // the last is at path
+	well  int      // of calls
 }
 
-func (c *Client) walk(path []string) *walk {
-	w := &walk{c: c, path: path}
+// walk begins at near, which is skip names down, or at the root.
+func (c *Client) walk(path []string, near *kept, skip int) *walk {
+	w := &walk{c: c, path: path, near: near, skip: skip, begun: time.Now()}
+	c.mu.Lock()
+	w.moves = c.moves
+	c.mu.Unlock()
 	from := uint32(0)
+	if near != nil {
+		from, w.begun = near.fid, near.walked
+		path = path[skip:]
+	}
 	for {
 		n := min(len(path), maxWalk)
 		fid := c.newFid()
@@ -101,8 +115,8 @@ func (c *Client) walk(path []string) *walk {
 // walked tells what became of the first n calls. A partial walk's error has
 // the number of names that went well.
 func (w *walk) walked(n int) error {
-	done := 0
-	for _, k := range w.calls[:n] {
+	done := w.skip
+	for i, k := range w.calls[:n] {
 		if k.err != nil {
 			return k.err
 		}
@@ -117,6 +131,7 @@ func (w *walk) walked(n int) error {
 			return partial(done + int(r.Nwqid))
 		}
 		done += want
+		w.well = i + 1
 	}
 	return nil
 }
@@ -141,28 +156,38 @@ func (c *Client) why(ctx context.Context, path []string, n int) error {
 }
 
 // at walks a new fid to path and makes the calls there, then ends the fid
-// unless keep is set and all went well.
+// unless keep is set and all went well. What goes wrong on a walk from a kept
+// fid counts only if it does from the root too.
 func (c *Client) at(ctx context.Context, path []string, keep bool, calls func(fid uint32) []*call) (fid uint32, err error) {
 	if err := ctx.Err(); err != nil {
 		return 0, err
 	}
-	w := c.walk(path)
-	fid = w.fids[len(w.fids)-1]
-	// forget ends the fids that are of no more use.
-	forget := func(keep bool) {
-		for _, f := range w.fids {
-			if !keep || f != fid {
-				c.send(c.forgetting(f))
-			}
-		}
+	near, skip := c.nearest(path)
+	w := c.walk(path, near, skip)
+	fid, err = w.do(ctx, keep, calls)
+	if w.near != nil && err != nil && (w.well < len(w.calls) || errors.Is(err, iofs.ErrNotExist)) && ctx.Err() == nil && c.Err() == nil {
+		to := strings.Join(path, "/") + "/"
+		c.unkeep(func(k *kept) bool { return strings.HasPrefix(to, k.path+"/") })
+		fid, err = c.walk(path, nil, 0).do(ctx, keep, calls)
 	}
+	if n, ok := err.(partial); ok {
+		err = c.why(ctx, path, int(n))
+	}
+	return fid, err
+}
+
+func (w *walk) do(ctx context.Context, keep bool, calls func(fid uint32) []*call) (fid uint32, err error) {
+	c := w.c
+	fid = w.fids[len(w.fids)-1]
 	all := append(slices.Clip(w.calls), calls(fid)...)
 	switch {
 	case c.ours:
 		for _, k := range all {
 			c.send(k)
 		}
-		forget(keep)
+		if !keep {
+			c.send(c.forgetting(fid))
+		}
 		c.out.drain()
 		err = c.waitAll(ctx, all)
 		if e := w.walked(len(w.calls)); e != nil {
@@ -181,13 +206,122 @@ func (c *Client) at(ctx context.Context, path []string, keep bool, calls func(fi
 				break
 			}
 		}
-		forget(keep && err == nil)
-		c.out.drain()
+		if !keep || err != nil {
+			c.forget(fid)
+		}
 	}
-	if n, ok := err.(partial); ok {
-		err = c.why(ctx, path, int(n))
-	}
+	c.keep(w)
 	return fid, err
+}
+
+const (
+	maxKept = 256         // fids kept
+	keptFor = time.Second // and for how long since the walk from the root
+)
+
+// A kept is a fid of a directory that a walk came through on the way to a
+// place more than maxWalk names down: the next begins there. Somebody else
+// may give the directory another name meanwhile; so it is not kept for long.
+type kept struct {
+	path   string
+	fid    uint32
+	walked time.Time // from the root
+	used   uint64    // when, in order
+	users  int       // walks that begin there
+	gone   bool      // it is ended with the last of them
+}
+
+// nearest finds the kept fid that is the furthest on the way to path, and how
+// many names down that is. The caller's walk is one of its users.
+func (c *Client) nearest(path []string) (*kept, int) {
+	for n := (len(path) - 1) / maxWalk * maxWalk; n > 0; n -= maxWalk {
+		c.mu.Lock()
+		k := c.kept[strings.Join(path[:n], "/")]
+		old := k != nil && time.Since(k.walked) >= keptFor
+		if k != nil && !old {
+			k.users++
+			c.uses++
+			k.used = c.uses
+			c.mu.Unlock()
+			return k, n
+		}
+		c.mu.Unlock()
+		if old {
+			c.unkeep(func(k *kept) bool { return time.Since(k.walked) >= keptFor })
+		}
+	}
+	return nil, 0
+}
+
+// keep keeps the fids that a walk came through, unless names have changed
+// since it began, and has it use its first no more.
+func (c *Client) keep(w *walk) {
+	var forget []uint32
+	c.mu.Lock()
+	if k := w.near; k != nil {
+		if k.users--; k.users == 0 && k.gone {
+			forget = append(forget, k.fid)
+		}
+	}
+	for i, fid := range w.fids[:len(w.fids)-1] {
+		path := strings.Join(w.path[:min(w.skip+(i+1)*maxWalk, len(w.path))], "/")
+		old := c.kept[path]
+		if i >= w.well || c.moves != w.moves || old != nil && old.walked.After(w.begun) {
+			forget = append(forget, fid)
+			continue
+		}
+		if old == nil && len(c.kept) == maxKept {
+			for _, k := range c.kept {
+				if old == nil || k.used < old.used {
+					old = k
+				}
+			}
+		}
+		if old != nil {
+			forget = c.drop(old, forget)
+		}
+		c.uses++
+		c.kept[path] = &kept{path: path, fid: fid, walked: w.begun, used: c.uses}
+	}
+	c.mu.Unlock()
+	for _, fid := range forget {
+		c.forget(fid)
+	}
+}
+
+// drop keeps a fid no longer, and adds it to those to be forgotten if it is
+// not in use; mu is held.
+func (c *Client) drop(k *kept, forget []uint32) []uint32 {
+	delete(c.kept, k.path)
+	k.gone = true
+	if k.users == 0 {
+		forget = append(forget, k.fid)
+	}
+	return forget
+}
+
+// unkeep drops the kept fids for which it says so.
+func (c *Client) unkeep(which func(*kept) bool) {
+	var forget []uint32
+	c.mu.Lock()
+	for _, k := range c.kept {
+		if which(k) {
+			forget = c.drop(k, forget)
+		}
+	}
+	c.mu.Unlock()
+	for _, fid := range forget {
+		c.forget(fid)
+	}
+}
+
+// moved notes that the name is, or may be, another file's now.
+func (d *dir) moved(name string) {
+	d.c.mu.Lock()
+	d.c.moves++
+	d.c.mu.Unlock()
+	from := strings.Join(d.child(name), "/") + "/"
+	d.c.unkeep(func(k *kept) bool { return strings.HasPrefix(k.path+"/", from) })
 }
 
 // Lookup asks the server for the name.
@@ -249,6 +383,7 @@ func (d *dir) create(ctx context.Context, name string, perm uint32, mode byte) (
 			return nil, 0, fmt.Errorf("%s: %w", name, iofs.ErrExist)
 		}
 	}
+	defer d.moved(name)
 	var st *call
 	fid, err := d.c.at(ctx, d.path, true, func(fid uint32) []*call {
 		st = d.c.statCall(fid)
@@ -264,6 +399,7 @@ func (d *dir) create(ctx context.Context, name string, perm uint32, mode byte) (
 
 // Remove removes a file or an empty directory.
 func (d *dir) Remove(ctx context.Context, name string) error {
+	defer d.moved(name)
 	// Whatever becomes of the Tremove, the fid goes with it.
 	fid, err := d.c.at(ctx, d.child(name), true, func(fid uint32) []*call { return []*call{fidCall(proto.Tremove, fid)} })
 	if err == nil {
@@ -297,6 +433,8 @@ func (d *dir) Rename(ctx context.Context, old, new string, replace bool) error {
 	if new == "" { // in a Twstat, no change
 		return fmt.Errorf("%s: no new name: %w", old, iofs.ErrInvalid)
 	}
+	defer d.moved(old)
+	defer d.moved(new)
 	st := untouched()
 	st.Name = new
 	_, err := d.c.at(ctx, d.child(old), false, func(fid uint32) []*call { return []*call{wstatCall(fid, st)} })
