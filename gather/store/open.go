@@ -27,14 +27,14 @@ type Options struct {
 	NoSync  bool          // do not sync: only for what can be made again
 	Frame   int           // bytes of SOIF in a full frame, 32 KiB
 	Segment int64         // bytes after which a segment is full, 128 MiB
-	Pending int           // changes held in memory before they are indexed, 1024
+	Pending int           // changes held in memory before they are indexed, 512
 	Horizon time.Duration // how long deletions are remembered, 720h
 }
 
 func (o Options) withDefaults() Options {
 	o.Frame = cmp.Or(o.Frame, 32<<10)
 	o.Segment = min(cmp.Or(o.Segment, 128<<20), 1<<30)
-	o.Pending = cmp.Or(o.Pending, 1024)
+	o.Pending = cmp.Or(o.Pending, 512)
 	o.Horizon = cmp.Or(o.Horizon, 720*time.Hour)
 	return o
 }

@@ -47,7 +47,7 @@ const rebuildBatch = 4096
 
 // sortedChange is how many bytes each sorter may hold in memory for one change
 // that may be held there otherwise: 8 MB by default.
-const sortedChange = 8 << 10
+const sortedChange = 16 << 10
 
 func newRebuild(r *recovery) *rebuild {
 	b := &rebuild{r: r}

@@ -90,7 +90,7 @@ func (s *Store) keepForgetting() (stop func()) {
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)
-		for tick := time.NewTicker(10 * time.Millisecond); ; {
+		for tick := time.NewTicker(2 * time.Millisecond); ; {
 			select {
 			case <-end:
 				tick.Stop()
