@@ -557,7 +557,7 @@ func brokenFiles(name string, why error) fs.Dir {
 	err.Set("open", "", why)
 	return fs.Static(id("dir"), map[string]fs.Node{
 		"err":    err,
-		"status": fs.Text(id("status"), func() string { return lines([]ndb.Pair{ndb.Of("state", "failed")}) }),
+		"status": fs.Text(id("status"), func() string { return lines([]ndb.Pair{ndb.Of("state", "failing")}) }),
 	})
 }
 

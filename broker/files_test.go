@@ -571,7 +571,7 @@ func TestBrokenBroker(t *testing.T) {
 		if got := read(t, d, name+"/err"); !strings.HasPrefix(got, want) {
 			t.Errorf("got %s/err %q, want %q", name, got, want)
 		}
-		if got := read(t, d, name+"/status"); got != "state=failed\n" {
+		if got := read(t, d, name+"/status"); got != "state=failing\n" {
 			t.Errorf("got %s/status %q, want that it failed", name, got)
 		}
 		if _, err := d.(fs.Maker).Mkdir(ctx, name, 0o777); !errors.Is(err, iofs.ErrExist) {
