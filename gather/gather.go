@@ -109,6 +109,13 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 	if g.store, err = store.Open(g.path("store"), g.lg, store.Options{}); err != nil {
 		return nil, err
 	}
+	was, err := g.frontier.Visited()
+	if err != nil {
+		return nil, err
+	}
+	if was.Open && g.held != "stopped" {
+		g.takeUp(was.Queued, was.Force)
+	}
 	g.visit = g.newVisit(g.conf)
 	if g.visit.took, err = g.frontier.Counted(&g.visit.counts); err != nil {
 		return nil, err
@@ -290,6 +297,14 @@ func (g *Gatherer) next(now time.Time) (*visit, time.Duration, error) {
 	return v, 0, nil
 }
 
+// takeUp has a visit that was cut off gone on with when nothing holds the
+// Gatherer, and until then it counts as work to do. mu is held.
+func (g *Gatherer) takeUp(queued, force bool) {
+	g.want.run = g.want.run || !queued
+	g.want.queue = g.want.queue || queued
+	g.want.force = g.want.force || force
+}
+
 // isQueued reports whether any document is queued.
 func (g *Gatherer) isQueued() (bool, error) {
 	for _, err := range g.frontier.Queue(context.Background()) {
@@ -327,6 +342,9 @@ func (g *Gatherer) gather(ctx context.Context, v *visit) {
 		g.fails, g.retry = 0, time.Time{}
 		g.journal.event("end", v.figures()...)
 	case ctx.Err() != nil:
+		if g.held != "stopped" {
+			g.takeUp(v.plan.Queued, v.plan.Force)
+		}
 		g.journal.event("cut", v.figures()...)
 	default: // the store or the frontier; a document's trouble is its own
 		g.fails++
