@@ -27,7 +27,9 @@ const (
 	followBytes   = 8 << 20
 )
 
-func openIndex(dir string) (index.Engine, error) { return index.Open(filepath.Join(dir, "index")) }
+func openIndex(dir string) (index.Engine, error) {
+	return index.Open(filepath.Join(dir, "index"), index.Settings{})
+}
 
 // follow brings the index to the state of the store at the call or later.
 func (b *Broker) follow(ctx context.Context) error {
@@ -212,7 +214,7 @@ func (f *follower) flush(ctx context.Context) error {
 		return err
 	}
 	mark := store.Cursor{Epoch: f.b.store.Cursor().Epoch, Seq: f.seq}
-	if err := f.b.engine().Apply(ctx, f.puts, f.deletes, mark.String()); err != nil {
+	if err := f.b.engine().Apply(ctx, index.Docs(f.puts), f.deletes, mark.String()); err != nil {
 		return err
 	}
 	*f = follower{b: f.b}

@@ -56,7 +56,7 @@ func applyAll(b *testing.B, e index.Engine, docs []index.Doc) {
 			size += len(docs[n].Fields[2].Text)
 			n++
 		}
-		must(b, e.Apply(ctx, docs[:n], nil, "m"))
+		must(b, e.Apply(ctx, index.Docs(docs[:n]), nil, "m"))
 		docs = docs[n:]
 	}
 }
@@ -117,7 +117,7 @@ func BenchmarkApplyOne(b *testing.B) {
 	n := 0
 	for b.Loop() {
 		n++
-		must(b, e.Apply(ctx, docs[n%len(docs):][:1], nil, "m"))
+		must(b, e.Apply(ctx, index.Docs(docs[n%len(docs):][:1]), nil, "m"))
 	}
 	b.ReportMetric(float64(len(docs)), "docs")
 	b.ReportMetric(float64(e.Stats().Segments), "segments")

@@ -2,8 +2,10 @@ package index
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	iofs "io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -49,7 +51,7 @@ type engine struct {
 // Open opens the index in dir, which it makes if it is absent. One process at
 // a time may have it open. Files that no longer belong to the index, as a
 // crash leaves them, are removed.
-func Open(dir string) (Engine, error) {
+func Open(dir string, _ Settings) (Engine, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
@@ -60,6 +62,48 @@ func Open(dir string) (Engine, error) {
 	e := &engine{dir: dir}
 	e.cur.Store(v)
 	return e, e.sweep(v)
+}
+
+// gather takes the documents of seq in hand, with copies of their fields.
+func gather(seq iter.Seq2[*Doc, error]) (puts []Doc, err error) {
+	if seq == nil {
+		return nil, nil
+	}
+	for d, err := range seq {
+		if err != nil {
+			return nil, err
+		}
+		puts = append(puts, Doc{d.ID, slices.Clone(d.Fields)})
+	}
+	return puts, nil
+}
+
+// Values is refused: values are known here by their hashes.
+func (e *engine) Values(context.Context, string, string, func(Value) bool) error {
+	return fmt.Errorf("index: values: %w", errors.ErrUnsupported)
+}
+
+// Suggest is refused: words are looked up here by what they are.
+func (e *engine) Suggest(context.Context, string, int) ([]Suggestion, error) {
+	return nil, fmt.Errorf("index: suggestions: %w", errors.ErrUnsupported)
+}
+
+// Check reads every segment again.
+func (e *engine) Check(ctx context.Context) error {
+	v, err := e.view()
+	if err != nil {
+		return err
+	}
+	defer runtime.KeepAlive(v)
+	for _, p := range v.parts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := p.check(segmentPath(e.dir, p.number)); err != nil {
+			return fmt.Errorf("index: %w", err)
+		}
+	}
+	return nil
 }
 
 // sweep removes segments that v does not have.
@@ -108,7 +152,11 @@ func (e *engine) Stats() Stats {
 
 // Apply writes a segment of puts, merges what has grown to it, and makes all
 // of it current with one new manifest.
-func (e *engine) Apply(ctx context.Context, puts []Doc, deletes []ID, mark string) error {
+func (e *engine) Apply(ctx context.Context, seq iter.Seq2[*Doc, error], deletes []ID, mark string) error {
+	puts, err := gather(seq)
+	if err != nil {
+		return err
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	old, err := e.view()

@@ -22,11 +22,13 @@ import (
 
 var ctx = context.Background()
 
-func TestEngine(t *testing.T) { enginetest.Run(t, index.Open) }
+func TestEngine(t *testing.T) {
+	enginetest.Run(t, func(dir string) (index.Engine, error) { return index.Open(dir, index.Settings{}) })
+}
 
 func open(t testing.TB, dir string) index.Engine {
 	t.Helper()
-	e, err := index.Open(dir)
+	e, err := index.Open(dir, index.Settings{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,11 +55,11 @@ func parse(t testing.TB, text string) query.Node {
 // the body, and is 5 words long.
 func TestScore(t *testing.T) {
 	e := open(t, t.TempDir())
-	must(t, e.Apply(ctx, []index.Doc{
+	must(t, e.Apply(ctx, index.Docs([]index.Doc{
 		{ID: index.ID{1}, Fields: []index.Field{{Name: "title", Text: "fuse"}, {Name: "body", Text: "fuse and a fuse"}}},
 		{ID: index.ID{2}, Fields: []index.Field{{Name: "body", Text: "fuse it"}}},
 		{ID: index.ID{3}, Fields: []index.Field{{Name: "body", Text: "one two three four five"}}},
-	}, nil, "m"))
+	}), nil, "m"))
 	opt := index.Options{Weight: func(a string) float64 {
 		if a == "title" {
 			return 3
@@ -116,7 +118,7 @@ func TestLines(t *testing.T) {
 func TestNoWords(t *testing.T) {
 	e := open(t, t.TempDir())
 	fields := []index.Field{{Name: "a", Text: "x"}}
-	must(t, e.Apply(ctx, []index.Doc{{ID: index.ID{1}, Fields: fields}}, nil, "m"))
+	must(t, e.Apply(ctx, index.Docs([]index.Doc{{ID: index.ID{1}, Fields: fields}}), nil, "m"))
 	q := query.Or{query.Word{Text: "+"}, query.Phrase{}}
 	r, err := e.Search(ctx, q, index.Options{Why: true})
 	if err != nil || r.Total != 0 {
@@ -133,9 +135,9 @@ func TestCorrupt(t *testing.T) {
 	dir := t.TempDir()
 	e := open(t, dir)
 	for i := range byte(3) {
-		must(t, e.Apply(ctx, []index.Doc{{ID: index.ID{i}, Fields: []index.Field{{Name: "a", Text: "x y z"}}}}, nil, "m"))
+		must(t, e.Apply(ctx, index.Docs([]index.Doc{{ID: index.ID{i}, Fields: []index.Field{{Name: "a", Text: "x y z"}}}}), nil, "m"))
 	}
-	must(t, e.Apply(ctx, []index.Doc{{ID: index.ID{7}}, {ID: index.ID{8}}}, nil, "m"))
+	must(t, e.Apply(ctx, index.Docs([]index.Doc{{ID: index.ID{7}}, {ID: index.ID{8}}}), nil, "m"))
 	must(t, e.Apply(ctx, nil, []index.ID{{7}}, "m"))
 	e.Close()
 	files, err := filepath.Glob(dir + "/*")
@@ -150,16 +152,16 @@ func TestCorrupt(t *testing.T) {
 			bad := slices.Clone(good)
 			bad[i] ^= 0x10
 			must(t, os.WriteFile(f, bad, 0o666))
-			if e, err := index.Open(dir); !errors.Is(err, index.ErrCorrupt) {
+			if e, err := index.Open(dir, index.Settings{}); !errors.Is(err, index.ErrCorrupt) {
 				t.Fatalf("%s, byte %d changed: got %v, %v, want %v", filepath.Base(f), i, e, err, index.ErrCorrupt)
 			}
 		}
 		must(t, os.WriteFile(f, good[:len(good)/2], 0o666))
-		if _, err := index.Open(dir); !errors.Is(err, index.ErrCorrupt) {
+		if _, err := index.Open(dir, index.Settings{}); !errors.Is(err, index.ErrCorrupt) {
 			t.Errorf("%s cut: got %v, want %v", filepath.Base(f), err, index.ErrCorrupt)
 		}
 		os.Remove(f)
-		if _, err := index.Open(dir); err == nil && !strings.HasSuffix(f, "MANIFEST") {
+		if _, err := index.Open(dir, index.Settings{}); err == nil && !strings.HasSuffix(f, "MANIFEST") {
 			t.Errorf("%s gone: got no error", filepath.Base(f))
 		}
 		must(t, os.WriteFile(f, good, 0o666))
@@ -173,7 +175,7 @@ func TestCorrupt(t *testing.T) {
 func TestFullDisk(t *testing.T) {
 	dir := t.TempDir()
 	e := open(t, dir)
-	must(t, e.Apply(ctx, []index.Doc{{ID: index.ID{1}, Fields: []index.Field{{Name: "a", Text: "first"}}}}, nil, "1"))
+	must(t, e.Apply(ctx, index.Docs([]index.Doc{{ID: index.ID{1}, Fields: []index.Field{{Name: "a", Text: "first"}}}}), nil, "1"))
 	var b strings.Builder
 	for i := range 20000 {
 		fmt.Fprintf(&b, "word%d ", i)
@@ -185,7 +187,7 @@ func TestFullDisk(t *testing.T) {
 	signal.Ignore(syscall.SIGXFSZ)
 	defer signal.Reset(syscall.SIGXFSZ)
 	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 64 << 10, Max: was.Max}))
-	err := e.Apply(ctx, big, []index.ID{{1}}, "2")
+	err := e.Apply(ctx, index.Docs(big), []index.ID{{1}}, "2")
 	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was))
 	if !errors.Is(err, syscall.EFBIG) {
 		t.Fatalf("got %v, want %v", err, syscall.EFBIG)
@@ -196,7 +198,7 @@ func TestFullDisk(t *testing.T) {
 	if r, err := e.Search(ctx, parse(t, "first"), index.Options{}); err != nil || r.Total != 1 {
 		t.Errorf("got %v, %v, want one hit", r, err)
 	}
-	must(t, e.Apply(ctx, big, []index.ID{{1}}, "2"))
+	must(t, e.Apply(ctx, index.Docs(big), []index.ID{{1}}, "2"))
 	if r, err := e.Search(ctx, parse(t, "word19999 not first"), index.Options{}); err != nil || r.Total != 1 {
 		t.Errorf("got %v, %v, want one hit", r, err)
 	}
@@ -233,14 +235,14 @@ func TestMain(m *testing.M) {
 
 // child goes on applying batches until it is killed.
 func child(dir string) {
-	e, err := index.Open(dir)
+	e, err := index.Open(dir, index.Settings{})
 	for n := 0; err == nil; {
 		if e.Mark() != "" {
 			n, _ = strconv.Atoi(e.Mark())
 			n++
 		}
 		puts, deletes := batch(n)
-		if err = e.Apply(ctx, puts, deletes, strconv.Itoa(n)); err == nil {
+		if err = e.Apply(ctx, index.Docs(puts), deletes, strconv.Itoa(n)); err == nil {
 			fmt.Println(n)
 		}
 	}
@@ -329,7 +331,7 @@ func killed(t *testing.T, dir string, batches int) (last int) {
 func FuzzManifest(f *testing.F) {
 	dir := f.TempDir()
 	e := open(f, dir)
-	must(f, e.Apply(ctx, []index.Doc{{ID: index.ID{1}}, {ID: index.ID{2}}}, nil, "m"))
+	must(f, e.Apply(ctx, index.Docs([]index.Doc{{ID: index.ID{1}}, {ID: index.ID{2}}}), nil, "m"))
 	must(f, e.Apply(ctx, nil, []index.ID{{2}}, "m"))
 	b, err := os.ReadFile(dir + "/MANIFEST")
 	must(f, err)

@@ -53,7 +53,7 @@ func (s suite) start(t *testing.T, dir string) index.Engine {
 
 func apply(t *testing.T, e index.Engine, puts []index.Doc, deletes []index.ID, mark string) {
 	t.Helper()
-	if err := e.Apply(context.Background(), puts, deletes, mark); err != nil {
+	if err := e.Apply(context.Background(), index.Docs(puts), deletes, mark); err != nil {
 		t.Fatal(err)
 	}
 	if e.Mark() != mark {
@@ -260,7 +260,7 @@ func (s suite) cancel(t *testing.T) {
 	apply(t, e, []index.Doc{doc(1, "a", "x")}, nil, "m")
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if err := e.Apply(ctx, []index.Doc{doc(2, "a", "x")}, nil, "n"); !errors.Is(err, context.Canceled) {
+	if err := e.Apply(ctx, index.Docs([]index.Doc{doc(2, "a", "x")}), nil, "n"); !errors.Is(err, context.Canceled) {
 		t.Errorf("apply: got %v, want %v", err, context.Canceled)
 	}
 	if _, err := e.Search(ctx, query.Word{Text: "x"}, index.Options{}); !errors.Is(err, context.Canceled) {
