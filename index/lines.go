@@ -47,6 +47,8 @@ func collect(q query.Node, attr string, out *[]*leaf) {
 		for _, n := range q {
 			collect(n, attr, out)
 		}
+	case query.Bag:
+		collect(query.Or(q), attr, out)
 	case query.Word:
 		*out = append(*out, newLeaf(q, q.Text, attr, false))
 	case query.Phrase:

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	iofs "io/fs"
 	"math"
 	"runtime"
 	"slices"
@@ -60,6 +61,7 @@ type searcher struct {
 	*view
 	opt    Options
 	leaves []*leaf
+	err    error // of plan
 }
 
 // Search finds each word's documents, scores them, and joins them as the tree
@@ -72,6 +74,9 @@ func (e *engine) Search(ctx context.Context, q query.Node, opt Options) (Results
 	defer runtime.KeepAlive(v) // and so of the maps
 	s := &searcher{view: v, opt: opt}
 	tree := s.plan(q, "", false)
+	if s.err != nil {
+		return Results{}, s.err
+	}
 	for _, l := range s.leaves {
 		begin := time.Now()
 		for _, p := range v.parts {
@@ -152,14 +157,21 @@ func (s *searcher) plan(q query.Node, attr string, not bool) op {
 			out = append(out, s.plan(n, attr, not))
 		}
 		return out
+	case query.Bag:
+		return s.plan(query.Or(q), attr, not)
 	case query.Not:
 		return neither{s.plan(q.Node, attr, true)}
+	case query.All:
+		if attr == "" {
+			return neither{either{}}
+		}
 	case query.Word:
 		return s.leaf(q, q.Text, attr, not)
 	case query.Phrase:
 		return s.leaf(q, q.Text, attr, not)
 	}
-	panic(fmt.Sprintf("index: query node %T", q))
+	s.err = fmt.Errorf("query %s: this engine does not do it: %w", q, iofs.ErrInvalid)
+	return either{}
 }
 
 func (s *searcher) leaf(n query.Node, text, attr string, not bool) op {

@@ -79,7 +79,7 @@ func (t token) String() string {
 	case end:
 		return "the end"
 	case phrase:
-		return Phrase{t.text}.String()
+		return quote(t.text)
 	}
 	return "'" + t.text + "'"
 }

@@ -15,30 +15,78 @@
 // any case; quoted they are text.
 package query
 
-import "strings"
-
-// A Node is a query or a part of one: Word, Phrase, Attr, And, Or, Not.
+// A Node is a query or a part of one.
 type Node interface {
 	// String is the canonical form: Parse of it gives the same tree when the
 	// tree came from Parse, and one that means the same when it did not.
 	String() string
 
-	// level is how tightly the node binds: or 0, and 1, not 2, the rest 3.
+	// level is how tightly the node binds.
 	level() int
 }
 
+// What stands for itself: words, phrases, patterns.
 type (
+	// All matches every document; as the value of an Attr, those that have it.
+	All struct{}
+
 	// Word is one word as it was written: Plan, x86_64, net/http.
 	Word struct{ Text string }
 
 	// Phrase is the text between two quotes, the quotes inside undoubled.
 	Phrase struct{ Text string }
 
+	// Wild is a whole word in which * stands for any characters or none, and
+	// ? for one.
+	Wild struct{ Pattern string }
+
+	// Regexp is a regular expression in the syntax of Go's regexp that
+	// matches whole words or, if Text, somewhere in a line of text. A slash
+	// in Expr stands for itself.
+	Regexp struct {
+		Expr string
+		Text bool
+	}
+
+	// Fuzzy is a word or, if Phrase, a piece of a line of text, found with up
+	// to Errors characters wrong or, if Best, with the fewest that find any.
+	// What stands between < and > in Text must stand so.
+	Fuzzy struct {
+		Text   string
+		Errors int
+		Best   bool
+		Phrase bool
+	}
+)
+
+// What stands within an attribute.
+type (
 	// Attr asks for Value within the attribute Name, which Parse turns to
 	// lower case. Value never holds another Attr.
 	Attr struct {
 		Name  string
 		Value Node
+	}
+
+	// Compare is true of a value of the attribute it is in that is = < <= >
+	// or >= (Op) to Value: as numbers, dates or text, whichever Value is.
+	Compare struct{ Op, Value string }
+
+	// Range is true of a value from Low to High, both counted in; an empty
+	// end is open.
+	Range struct{ Low, High string }
+)
+
+// What joins others.
+type (
+	// Near asks for its nodes, two or more, in one attribute, each at most
+	// Distance words from the one before it and, if Ordered, after it; next
+	// to each other is 1. A node is a Word, Phrase or Wild, a Regexp or Fuzzy
+	// of words, or an Or of such.
+	Near struct {
+		Nodes    []Node
+		Distance int
+		Ordered  bool
 	}
 
 	// And asks for all of its nodes, two or more.
@@ -49,62 +97,33 @@ type (
 
 	// Not asks for what Node does not match.
 	Not struct{ Node Node }
+
+	// Bag is a query that is nothing but words, phrases and patterns, two or
+	// more: it asks for any of them, those documents first that have all.
+	Bag []Node
 )
 
-func (Word) level() int   { return 3 }
-func (Phrase) level() int { return 3 }
-func (Attr) level() int   { return 3 }
-func (Not) level() int    { return 2 }
-func (And) level() int    { return 1 }
-func (Or) level() int     { return 0 }
+// Levels, from what binds least.
+const (
+	levelBag = iota // alone only
+	levelOr
+	levelAnd
+	levelNot
+	levelNear
+	levelItem
+)
 
-func (w Word) String() string {
-	if bare(w.Text) {
-		return w.Text
-	}
-	return Phrase(w).String()
-}
-
-func (p Phrase) String() string {
-	return `"` + strings.ReplaceAll(p.Text, `"`, `""`) + `"`
-}
-
-func (a Attr) String() string { return strings.ToLower(a.Name) + " : " + tight(a.Value, 3) }
-
-func (n Not) String() string { return "not " + tight(n.Node, 2) }
-
-func (a And) String() string { return join(a, " and ", 2) }
-
-func (o Or) String() string { return join(o, " or ", 1) }
-
-func join(nodes []Node, op string, level int) string {
-	var b strings.Builder
-	for i, n := range nodes {
-		if i > 0 {
-			b.WriteString(op)
-		}
-		b.WriteString(tight(n, level))
-	}
-	return b.String()
-}
-
-// tight writes n in parentheses when it binds less than level.
-func tight(n Node, level int) string {
-	if n.level() < level {
-		return "(" + n.String() + ")"
-	}
-	return n.String()
-}
-
-// bare tells whether text reads back as a word without quotes.
-func bare(text string) bool {
-	if text == "" || operator(text) != "" {
-		return false
-	}
-	for _, r := range text {
-		if !wordRune(r) {
-			return false
-		}
-	}
-	return true
-}
+func (All) level() int     { return levelItem }
+func (Word) level() int    { return levelItem }
+func (Phrase) level() int  { return levelItem }
+func (Wild) level() int    { return levelItem }
+func (Regexp) level() int  { return levelItem }
+func (Fuzzy) level() int   { return levelItem }
+func (Attr) level() int    { return levelItem }
+func (Compare) level() int { return levelItem }
+func (Range) level() int   { return levelItem }
+func (Near) level() int    { return levelNear }
+func (Not) level() int     { return levelNot }
+func (And) level() int     { return levelAnd }
+func (Or) level() int      { return levelOr }
+func (Bag) level() int     { return levelBag }
