@@ -69,19 +69,20 @@ var (
 	// homes are the packages that may import a dependency, those below them
 	// included. One that is not here is to be given its place first.
 	homes = map[string][]string{
-		"github.com/hanwen/go-fuse":       {"harvest/fs/fuse"},
-		"github.com/jimsmart/grobotstxt":  {"harvest/gather/crawl"},
-		"github.com/klauspost/compress":   append([]string{"harvest/fs/ninep"}, domains...),
-		"github.com/knusbaum/go9p":        {"harvest/fs/ninep"},
-		"github.com/nlnwa/whatwg-url":     {"harvest/gather/crawl", "harvest/gather/essence", "harvest/gather/fetch"},
-		"github.com/rogpeppe/go-internal": {"harvest/fs/fstest"},
-		"github.com/spf13/pflag":          {"harvest/cmd/harvest"},
-		"go.etcd.io/bbolt":                {"harvest/gather", "harvest/broker", "harvest/index", "harvest/cache", "harvest/replica"},
-		"golang.org/x/net":                append([]string{"harvest/fs"}, domains...),
-		"golang.org/x/sync":               {"harvest"},
-		"golang.org/x/sys":                {"harvest"},
-		"golang.org/x/term":               {"harvest/cmd/harvest"},
-		"golang.org/x/text":               domains,
+		"github.com/blevesearch/snowballstem": {"harvest/index"},
+		"github.com/hanwen/go-fuse":           {"harvest/fs/fuse"},
+		"github.com/jimsmart/grobotstxt":      {"harvest/gather/crawl"},
+		"github.com/klauspost/compress":       append([]string{"harvest/fs/ninep"}, domains...),
+		"github.com/knusbaum/go9p":            {"harvest/fs/ninep"},
+		"github.com/nlnwa/whatwg-url":         {"harvest/gather/crawl", "harvest/gather/essence", "harvest/gather/fetch"},
+		"github.com/rogpeppe/go-internal":     {"harvest/fs/fstest"},
+		"github.com/spf13/pflag":              {"harvest/cmd/harvest"},
+		"go.etcd.io/bbolt":                    {"harvest/gather", "harvest/broker", "harvest/index", "harvest/cache", "harvest/replica"},
+		"golang.org/x/net":                    append([]string{"harvest/fs"}, domains...),
+		"golang.org/x/sync":                   {"harvest"},
+		"golang.org/x/sys":                    {"harvest"},
+		"golang.org/x/term":                   {"harvest/cmd/harvest"},
+		"golang.org/x/text":                   domains,
 	}
 )
 
