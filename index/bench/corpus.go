@@ -1,0 +1,156 @@
+// Package bench holds what the measurements of index engines share, for
+// harvest bench and for the tests of each engine: the text files of a folder as
+// documents, queries by class, and judged collections with the measures that
+// are usual for them. It times nothing itself.
+//
+// What it does not do: know an engine. It sees index.Engine.
+package bench
+
+import (
+	"context"
+	"errors"
+	"hash/fnv"
+	iofs "io/fs"
+	"iter"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"harvest/index"
+)
+
+// A Corpus is the regular files below a folder, each a document of two
+// attributes: title, its first line, and body, all of it. That is how the
+// drivers of the engines it is compared with read them too.
+type Corpus struct {
+	Dir   string
+	Names []string // below Dir, in order
+	Bytes int64    // of all
+
+	byID map[index.ID]int
+}
+
+// OpenCorpus lists the files of a folder; it reads none.
+func OpenCorpus(dir string) (*Corpus, error) {
+	c := &Corpus{Dir: dir, byID: make(map[index.ID]int)}
+	err := filepath.WalkDir(dir, func(path string, e iofs.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return err
+		}
+		st, err := e.Info()
+		if err != nil {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		c.byID[ID(name)] = len(c.Names)
+		c.Names = append(c.Names, name)
+		c.Bytes += st.Size()
+		return nil
+	})
+	return c, err
+}
+
+// ID is that of the document called name.
+func ID(name string) (id index.ID) {
+	h := fnv.New128a()
+	h.Write([]byte(name))
+	h.Sum(id[:0])
+	return id
+}
+
+// Name is that of the document with the ID.
+func (c *Corpus) Name(id index.ID) (string, bool) {
+	i, ok := c.byID[id]
+	if !ok {
+		return "", false
+	}
+	return c.Names[i], true
+}
+
+// Doc reads document i.
+func (c *Corpus) Doc(i int) (index.Doc, error) {
+	text, err := os.ReadFile(filepath.Join(c.Dir, c.Names[i]))
+	if err != nil {
+		return index.Doc{}, err
+	}
+	return index.Doc{ID: ID(c.Names[i]), Fields: Fields(string(text))}, nil
+}
+
+// Fields are the attributes of a text.
+func Fields(text string) []index.Field {
+	title, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	return []index.Field{{Name: "title", Text: title}, {Name: "body", Text: text}}
+}
+
+// Weight is index.Options.Weight: a word that names no attribute is looked
+// for in body only, since title is in it.
+func Weight(attribute string) float64 {
+	if attribute == "body" {
+		return 1
+	}
+	return 0
+}
+
+// Docs reads the documents in order. It calls seen, if it is not nil, after
+// each, with how many there were.
+func (c *Corpus) Docs(ctx context.Context, seen func(n int)) iter.Seq2[*index.Doc, error] {
+	return func(yield func(*index.Doc, error) bool) {
+		for i := range c.Names {
+			d, err := c.Doc(i)
+			if err == nil {
+				err = ctx.Err()
+			}
+			if !yield(&d, err) || err != nil {
+				return
+			}
+			if seen != nil {
+				seen(i + 1)
+			}
+		}
+	}
+}
+
+// Text is index.Source: the files themselves.
+func (c *Corpus) Text(ctx context.Context, ids []index.ID, yield func(i int, fields []index.Field) bool) error {
+	for i, id := range ids {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, ok := c.byID[id]
+		if !ok {
+			continue
+		}
+		d, err := c.Doc(n)
+		if errors.Is(err, iofs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if !yield(i, d.Fields) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// Sources is the documents of several corpora as one index.Source.
+type Sources []*Corpus
+
+// Text is index.Source.
+func (s Sources) Text(ctx context.Context, ids []index.ID, yield func(i int, fields []index.Field) bool) error {
+	more := true
+	for _, c := range s {
+		err := c.Text(ctx, ids, func(i int, fields []index.Field) bool {
+			more = yield(i, fields)
+			return more
+		})
+		if err != nil || !more {
+			return err
+		}
+	}
+	return nil
+}
