@@ -14,6 +14,7 @@ import (
 	"harvest/gather/soif"
 	"harvest/gather/store"
 	"harvest/index"
+	"harvest/index/thin"
 )
 
 // The index follows the store: its mark is the cursor of the last change it
@@ -28,7 +29,7 @@ const (
 )
 
 func openIndex(dir string) (index.Engine, error) {
-	return index.Open(filepath.Join(dir, "index"), index.Settings{})
+	return thin.Open(filepath.Join(dir, "index"), index.Settings{})
 }
 
 // follow brings the index to the state of the store at the call or later.

@@ -17,12 +17,12 @@ type Line struct {
 // runs over lines counts for the one it begins on. The text of a line is cut
 // to max bytes around the match.
 func Lines(q query.Node, opt Options, fields []Field, max int, yield func(Line) bool) {
-	var leaves []*leaf
+	var leaves []*lineLeaf
 	collect(q, "", &leaves)
 	for i := range fields {
 		f := &fields[i]
 		name := Attr(f.Name)
-		var here []*leaf
+		var here []*lineLeaf
 		for _, l := range leaves {
 			if len(l.words) > 0 && l.weight(opt, name) > 0 {
 				here = append(here, l)
@@ -35,7 +35,7 @@ func Lines(q query.Node, opt Options, fields []Field, max int, yield func(Line) 
 }
 
 // collect gathers the leaves that score.
-func collect(q query.Node, attr string, out *[]*leaf) {
+func collect(q query.Node, attr string, out *[]*lineLeaf) {
 	switch q := q.(type) {
 	case query.Attr:
 		collect(q.Value, Attr(q.Name), out)
@@ -50,15 +50,15 @@ func collect(q query.Node, attr string, out *[]*leaf) {
 	case query.Bag:
 		collect(query.Or(q), attr, out)
 	case query.Word:
-		*out = append(*out, newLeaf(q, q.Text, attr, false))
+		*out = append(*out, newLineLeaf(q.Text, attr))
 	case query.Phrase:
-		*out = append(*out, newLeaf(q, q.Text, attr, false))
+		*out = append(*out, newLineLeaf(q.Text, attr))
 	}
 }
 
 // lines goes through the words of one value once. A leaf of n words has up to
 // n-1 beginnings of itself open, each with the byte it began at.
-func lines(leaves []*leaf, f *Field, max int, yield func(Line) bool) bool {
+func lines(leaves []*lineLeaf, f *Field, max int, yield func(Line) bool) bool {
 	open := make([][]int, len(leaves)) // by leaf, by words seen: where it began, or -1
 	for i, l := range leaves {
 		open[i] = make([]int, len(l.words))
@@ -116,4 +116,24 @@ func lineAt(text string, at, max int) (line string, next int) {
 		end = min(begin+max, end)
 	}
 	return strings.TrimSpace(strings.ToValidUTF8(text[begin:end], "")), next
+}
+
+// A lineLeaf is a word or phrase of the query with the attribute it is asked of.
+type lineLeaf struct {
+	attr  string // "" for any that has a weight
+	words []string
+}
+
+func newLineLeaf(text, attr string) *lineLeaf { return &lineLeaf{attr, terms(text)} }
+
+// weight is that of an attribute for the leaf; one that is named counts.
+func (l *lineLeaf) weight(opt Options, attr string) float64 {
+	if l.attr != "" && l.attr != attr {
+		return 0
+	}
+	w := max(opt.Weigh(attr), 0)
+	if w == 0 && l.attr != "" {
+		w = 1
+	}
+	return w
 }

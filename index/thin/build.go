@@ -1,4 +1,4 @@
-package index
+package thin
 
 import (
 	"bufio"
@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/binary"
+	"harvest/index"
 	"hash"
 	"hash/crc32"
 	"hash/fnv"
@@ -87,7 +88,7 @@ func (w *segmentWriter) value(doc uint32, sum uint64) {
 }
 
 // close writes the rest and syncs. Without an error the file is whole.
-func (w *segmentWriter) close(ids []ID, lengths []uint32) error {
+func (w *segmentWriter) close(ids []index.ID, lengths []uint32) error {
 	err := w.finish(ids, lengths)
 	if e := w.f.Close(); err == nil {
 		err = e
@@ -95,7 +96,7 @@ func (w *segmentWriter) close(ids []ID, lengths []uint32) error {
 	return err
 }
 
-func (w *segmentWriter) finish(ids []ID, lengths []uint32) error {
+func (w *segmentWriter) finish(ids []index.ID, lengths []uint32) error {
 	le := binary.LittleEndian
 	dict := w.at
 	w.write(w.dict)
@@ -148,7 +149,7 @@ func (w *segmentWriter) finish(ids []ID, lengths []uint32) error {
 // A builder turns documents round: from words by document to documents by word.
 type builder struct {
 	fields  map[string]*fieldBuilder
-	ids     []ID
+	ids     []index.ID
 	lengths []uint32
 	doc     uint32
 }
@@ -204,7 +205,7 @@ func appendPosting(b []byte, gap uint32, count, bytes int) []byte {
 
 func newBuilder() *builder { return &builder{fields: make(map[string]*fieldBuilder)} }
 
-func (b *builder) add(d *Doc) {
+func (b *builder) add(d *index.Doc) {
 	b.doc = uint32(len(b.ids))
 	b.ids = append(b.ids, d.ID)
 	var length uint32
@@ -215,8 +216,8 @@ func (b *builder) add(d *Doc) {
 }
 
 // field adds one value and gives the number of its words.
-func (b *builder) field(v *Field) (n uint32) {
-	name := Attr(v.Name)
+func (b *builder) field(v *index.Field) (n uint32) {
+	name := index.Attr(v.Name)
 	f := b.fields[name]
 	if f == nil {
 		f = &fieldBuilder{words: make(map[string]*postings), doc: ^uint32(0)}

@@ -1,4 +1,4 @@
-package index_test
+package thin_test
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"harvest/index"
+	"harvest/index/thin"
 )
 
 // corpus is a folder's text files under 1 MB, if CORPUS names one, else 3,000
@@ -82,7 +83,7 @@ func BenchmarkWords(b *testing.B) {
 	b.SetBytes(size)
 	for b.Loop() {
 		for i := range docs {
-			index.Words(docs[i].Fields[2].Text, func([]byte, int, int) bool { return true })
+			thin.Words(docs[i].Fields[2].Text, func([]byte, int, int) bool { return true })
 		}
 	}
 }

@@ -1,9 +1,11 @@
-package index
+// Package thin is the first, small engine, which serves until the ranked one does.
+package thin
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"harvest/index"
 	iofs "io/fs"
 	"iter"
 	"os"
@@ -51,7 +53,7 @@ type engine struct {
 // Open opens the index in dir, which it makes if it is absent. One process at
 // a time may have it open. Files that no longer belong to the index, as a
 // crash leaves them, are removed.
-func Open(dir string, _ Settings) (Engine, error) {
+func Open(dir string, _ index.Settings) (index.Engine, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func Open(dir string, _ Settings) (Engine, error) {
 }
 
 // gather takes the documents of seq in hand, with copies of their fields.
-func gather(seq iter.Seq2[*Doc, error]) (puts []Doc, err error) {
+func gather(seq iter.Seq2[*index.Doc, error]) (puts []index.Doc, err error) {
 	if seq == nil {
 		return nil, nil
 	}
@@ -73,18 +75,18 @@ func gather(seq iter.Seq2[*Doc, error]) (puts []Doc, err error) {
 		if err != nil {
 			return nil, err
 		}
-		puts = append(puts, Doc{d.ID, slices.Clone(d.Fields)})
+		puts = append(puts, index.Doc{ID: d.ID, Fields: slices.Clone(d.Fields)})
 	}
 	return puts, nil
 }
 
 // Values is refused: values are known here by their hashes.
-func (e *engine) Values(context.Context, string, string, func(Value) bool) error {
+func (e *engine) Values(context.Context, string, string, func(index.Value) bool) error {
 	return fmt.Errorf("index: values: %w", errors.ErrUnsupported)
 }
 
 // Suggest is refused: words are looked up here by what they are.
-func (e *engine) Suggest(context.Context, string, int) ([]Suggestion, error) {
+func (e *engine) Suggest(context.Context, string, int) ([]index.Suggestion, error) {
 	return nil, fmt.Errorf("index: suggestions: %w", errors.ErrUnsupported)
 }
 
@@ -140,9 +142,9 @@ func (e *engine) Close() error {
 	return nil
 }
 
-func (e *engine) Stats() Stats {
+func (e *engine) Stats() index.Stats {
 	v := e.cur.Load()
-	st := Stats{Docs: v.docs, Text: v.text, Segments: len(v.parts)}
+	st := index.Stats{Docs: v.docs, Text: v.text, Segments: len(v.parts)}
 	for _, p := range v.parts {
 		st.Deleted += p.dead
 		st.Bytes += int64(len(p.data))
@@ -152,7 +154,7 @@ func (e *engine) Stats() Stats {
 
 // Apply writes a segment of puts, merges what has grown to it, and makes all
 // of it current with one new manifest.
-func (e *engine) Apply(ctx context.Context, seq iter.Seq2[*Doc, error], deletes []ID, mark string) error {
+func (e *engine) Apply(ctx context.Context, seq iter.Seq2[*index.Doc, error], deletes []index.ID, mark string) error {
 	puts, err := gather(seq)
 	if err != nil {
 		return err
@@ -184,7 +186,7 @@ func (e *engine) Apply(ctx context.Context, seq iter.Seq2[*Doc, error], deletes 
 	return nil
 }
 
-func (v *view) apply(ctx context.Context, dir string, puts []Doc, deletes []ID) (*view, error) {
+func (v *view) apply(ctx context.Context, dir string, puts []index.Doc, deletes []index.ID) (*view, error) {
 	n := &view{next: v.next, parts: without(v.parts, puts, deletes)}
 	if err := n.add(ctx, dir, puts); err != nil {
 		return nil, err
@@ -198,11 +200,11 @@ func (v *view) apply(ctx context.Context, dir string, puts []Doc, deletes []ID) 
 }
 
 // without is parts less the documents put or deleted.
-func without(parts []part, puts []Doc, deletes []ID) []part {
+func without(parts []part, puts []index.Doc, deletes []index.ID) []part {
 	var out []part
 	for _, p := range parts {
 		var gone []uint32
-		drop := func(id ID) {
+		drop := func(id index.ID) {
 			if d, ok := p.find(id); ok {
 				gone = append(gone, d)
 			}
@@ -229,11 +231,11 @@ func (v *view) open(dir string, number uint64) error {
 }
 
 // add makes a segment of puts, each ID's last.
-func (v *view) add(ctx context.Context, dir string, puts []Doc) error {
+func (v *view) add(ctx context.Context, dir string, puts []index.Doc) error {
 	if len(puts) == 0 {
 		return nil
 	}
-	last := make(map[ID]int, len(puts))
+	last := make(map[index.ID]int, len(puts))
 	for i := range puts {
 		last[puts[i].ID] = i
 	}
@@ -299,18 +301,18 @@ func (v *view) pick() []part {
 
 // Attributes counts over the documents that are left, exactly up to hashes of
 // 64 bits.
-func (e *engine) Attributes(ctx context.Context) ([]Attribute, error) {
+func (e *engine) Attributes(ctx context.Context) ([]index.Attribute, error) {
 	v, err := e.view()
 	if err != nil {
 		return nil, err
 	}
 	defer runtime.KeepAlive(v)
-	var out []Attribute
+	var out []index.Attribute
 	for _, name := range names(v.parts) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		a := Attribute{Name: name}
+		a := index.Attribute{Name: name}
 		seen := make(map[uint64]struct{})
 		for _, p := range v.parts {
 			f, ok := p.field(name)

@@ -1,10 +1,11 @@
-package index
+package thin
 
 import (
 	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"harvest/index"
 	"hash/crc32"
 	iofs "io/fs"
 	"os"
@@ -67,11 +68,11 @@ func (v *view) encode() []byte {
 // decodeManifest takes any bytes and allocates no more than they can mean.
 func decodeManifest(b []byte) (m manifest, err error) {
 	if len(b) < len(manifestMagic)+4 || !bytes.HasPrefix(b, []byte(manifestMagic)) {
-		return m, fmt.Errorf("%s: not a manifest of version 1: %w", manifestName, ErrCorrupt)
+		return m, fmt.Errorf("%s: not a manifest of version 1: %w", manifestName, index.ErrCorrupt)
 	}
 	b, sum := b[:len(b)-4], binary.LittleEndian.Uint32(b[len(b)-4:])
 	if crc32.Checksum(b, castagnoli()) != sum {
-		return m, fmt.Errorf("%s: bad checksum: %w", manifestName, ErrCorrupt)
+		return m, fmt.Errorf("%s: bad checksum: %w", manifestName, index.ErrCorrupt)
 	}
 	b = b[len(manifestMagic):]
 	short := false
@@ -100,7 +101,7 @@ func decodeManifest(b []byte) (m manifest, err error) {
 		m.segs = append(m.segs, s)
 	}
 	if short || len(b) > 0 {
-		return manifest{}, fmt.Errorf("%s: bad length: %w", manifestName, ErrCorrupt)
+		return manifest{}, fmt.Errorf("%s: bad length: %w", manifestName, index.ErrCorrupt)
 	}
 	return m, nil
 }

@@ -1,10 +1,11 @@
-package index
+package thin
 
 import (
 	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"harvest/index"
 	iofs "io/fs"
 	"math"
 	"runtime"
@@ -59,29 +60,29 @@ type stand struct {
 
 type searcher struct {
 	*view
-	opt    Options
+	opt    index.Options
 	leaves []*leaf
 	err    error // of plan
 }
 
 // Search finds each word's documents, scores them, and joins them as the tree
 // says; its cost is that of the words' postings, and 16 bytes a match.
-func (e *engine) Search(ctx context.Context, q query.Node, opt Options) (Results, error) {
+func (e *engine) Search(ctx context.Context, q query.Node, opt index.Options) (index.Results, error) {
 	v, err := e.view()
 	if err != nil {
-		return Results{}, err
+		return index.Results{}, err
 	}
 	defer runtime.KeepAlive(v) // and so of the maps
 	s := &searcher{view: v, opt: opt}
 	tree := s.plan(q, "", false)
 	if s.err != nil {
-		return Results{}, s.err
+		return index.Results{}, s.err
 	}
 	for _, l := range s.leaves {
 		begin := time.Now()
 		for _, p := range v.parts {
 			if err := ctx.Err(); err != nil {
-				return Results{}, err
+				return index.Results{}, err
 			}
 			m := s.matches(p, l)
 			l.docs += len(m)
@@ -92,7 +93,7 @@ func (e *engine) Search(ctx context.Context, q query.Node, opt Options) (Results
 	var hits []found
 	for i, p := range v.parts {
 		if err := ctx.Err(); err != nil {
-			return Results{}, err
+			return index.Results{}, err
 		}
 		hits = append(hits, s.score(i, tree.eval(i, p))...)
 	}
@@ -106,21 +107,21 @@ func (e *engine) Search(ctx context.Context, q query.Node, opt Options) (Results
 }
 
 type found struct {
-	id    ID
+	id    index.ID
 	score float64
 	part  int
 	doc   uint32
 }
 
-func (s *searcher) results(hits []found) Results {
-	r := Results{Total: len(hits)}
+func (s *searcher) results(hits []found) index.Results {
+	r := index.Results{Total: len(hits)}
 	hits = hits[min(max(s.opt.Offset, 0), len(hits)):]
 	if s.opt.Limit > 0 && len(hits) > s.opt.Limit {
 		hits = hits[:s.opt.Limit]
 	}
-	r.Hits = make([]Hit, len(hits))
+	r.Hits = make([]index.Hit, len(hits))
 	for i, h := range hits {
-		r.Hits[i] = Hit{ID: h.id, Score: h.score}
+		r.Hits[i] = index.Hit{ID: h.id, Score: h.score}
 		if s.opt.Why {
 			r.Hits[i].Why = s.why(h)
 		}
@@ -144,7 +145,7 @@ type (
 func (s *searcher) plan(q query.Node, attr string, not bool) op {
 	switch q := q.(type) {
 	case query.Attr:
-		return s.plan(q.Value, Attr(q.Name), not)
+		return s.plan(q.Value, index.Attr(q.Name), not)
 	case query.And:
 		var out both
 		for _, n := range q {
@@ -194,7 +195,7 @@ func newLeaf(n query.Node, text, attr string, not bool) *leaf {
 }
 
 // weight is that of an attribute for the leaf; one that is named counts.
-func (l *leaf) weight(opt Options, attr string) float64 {
+func (l *leaf) weight(opt index.Options, attr string) float64 {
 	if l.attr != "" && l.attr != attr {
 		return 0
 	}
@@ -395,17 +396,17 @@ func (o neither) eval(i int, p part) (out []match) {
 }
 
 // why takes the score of a hit apart.
-func (s *searcher) why(h found) (out []Part) {
+func (s *searcher) why(h found) (out []index.Part) {
 	for _, l := range s.leaves {
 		m, ok := at(l.matches[h.part], h.doc)
 		if l.not || !ok {
 			continue
 		}
-		total := Part{Query: l.form, Docs: l.docs, Score: saturate(idf(s.docs, l.docs), m.tf, s.length(s.parts[h.part], h.doc))}
+		total := index.Part{Query: l.form, Docs: l.docs, Score: saturate(idf(s.docs, l.docs), m.tf, s.length(s.parts[h.part], h.doc))}
 		for _, st := range l.stands[h.part] {
 			if m, ok := at(st.counts, h.doc); ok {
 				n := int(math.Round(m.tf / st.weight))
-				out = append(out, Part{Query: l.form, Attr: st.attr, Count: n, Weight: st.weight, Docs: l.docs})
+				out = append(out, index.Part{Query: l.form, Attr: st.attr, Count: n, Weight: st.weight, Docs: l.docs})
 				total.Count += n
 			}
 		}

@@ -1,4 +1,4 @@
-package index
+package thin
 
 import (
 	"encoding/binary"

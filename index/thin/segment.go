@@ -1,9 +1,10 @@
-package index
+package thin
 
 import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"harvest/index"
 	"hash/crc32"
 	"os"
 	"runtime"
@@ -79,7 +80,7 @@ type field struct {
 }
 
 func corrupt(path, format string, arg ...any) error {
-	return fmt.Errorf("%s: %s: %w", path, fmt.Sprintf(format, arg...), ErrCorrupt)
+	return fmt.Errorf("%s: %s: %w", path, fmt.Sprintf(format, arg...), index.ErrCorrupt)
 }
 
 func openSegment(path string, number uint64) (*segment, error) {
@@ -149,7 +150,7 @@ func (s *segment) field(name string) (field, bool) {
 	return s.fields[i], true
 }
 
-func (s *segment) id(doc uint32) (id ID) {
+func (s *segment) id(doc uint32) (id index.ID) {
 	copy(id[:], s.data[s.Docs+uint64(doc)*16:])
 	return id
 }
@@ -160,7 +161,7 @@ func (s *segment) length(doc uint32) uint32 {
 }
 
 // find gives the number of the document with the ID.
-func (s *segment) find(id ID) (uint32, bool) {
+func (s *segment) find(id index.ID) (uint32, bool) {
 	order := s.data[s.Docs+uint64(s.NDocs)*20:]
 	at := func(i int) uint32 { return binary.LittleEndian.Uint32(order[i*4:]) }
 	n := int(s.NDocs)

@@ -1,9 +1,10 @@
-package index
+package thin
 
 import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"harvest/index"
 	"os"
 	"slices"
 )
@@ -51,7 +52,7 @@ func merge(ctx context.Context, parts []part, path string) (err error) {
 		}
 	}()
 	var (
-		ids     []ID
+		ids     []index.ID
 		lengths []uint32
 		numbers = make([][]uint32, len(parts)) // new by old
 	)
