@@ -1,0 +1,95 @@
+package posting
+
+import "testing"
+
+// FuzzReader reads anything as a list, in every way. It must end, in order and
+// below the limit, or with an error. The bytes are cut to their capacity, so
+// that a read beyond them panics.
+func FuzzReader(f *testing.F) {
+	rnd := source(f)
+	for _, n := range []int{1, 3, 8, 100, 128, 129, 700} {
+		l := randomList(rnd, n, 20)
+		for _, k := range []Kind{Docs, Freqs, Positions} {
+			c := l.encode(k, nil)
+			f.Add(byte(k), c.docs, c.pos, c.count, l.limit())
+		}
+	}
+	var r Reader
+	var e Encoder
+	f.Fuzz(func(t *testing.T, kind byte, docs, pos []byte, count int, limit uint32) {
+		c := coded{Kind(kind % 3), docs[:len(docs):len(docs)], pos[:len(pos):len(pos)], count, limit}
+		walk(t, &r, c)
+		leap(t, &r, c)
+		c.reset(&r)
+		e.Reset(c.kind, nil)
+		if err := e.Merge(&r, nil, 0); err == nil {
+			end(&e, c.kind, limit, nil)
+		}
+		if n := r.ResetOne(c.kind, docs, limit); n > len(docs) || n != LenOne(c.kind, docs) {
+			t.Fatalf("one: got length %d of %d", n, len(docs))
+		}
+		if d := r.Next(); d != End && d >= limit {
+			t.Fatalf("one: got document %d of %d", d, limit)
+		}
+		r.Positions(nil)
+	})
+}
+
+// walk reads all of c.
+func walk(t *testing.T, r *Reader, c coded) {
+	c.reset(r)
+	checkWide(t, r, 0)
+	next, read := uint32(0), 0
+	var buf []uint32
+	for d := r.Next(); d != End; d = r.Next() {
+		if d < next || d >= c.limit {
+			t.Fatalf("got document %d after %d of %d", d, next, c.limit)
+		}
+		next = d + 1
+		r.Freq()
+		buf = r.Positions(buf[:0])
+		// each byte can stand for as many as a vector has
+		if read += len(buf); read > (len(c.pos)+1)*BlockSize {
+			t.Fatalf("got %d positions from %d bytes", read, len(c.pos))
+		}
+	}
+	if r.Next() != End {
+		t.Fatal("goes on after the end")
+	}
+}
+
+// leap reads some of c.
+func leap(t *testing.T, r *Reader, c coded) {
+	c.reset(r)
+	next := uint32(0)
+	for target, step := uint32(0), uint32(1); target < c.limit; step = step*5/4 + 1 {
+		checkWide(t, r, target)
+		d := r.Advance(target)
+		if d == End {
+			break
+		}
+		if d < next || d < target || d >= c.limit {
+			t.Fatalf("got document %d after %d from %d of %d", d, next, target, c.limit)
+		}
+		next = d
+		if step%2 == 0 {
+			r.Freq()
+		}
+		if step%3 == 0 {
+			r.Positions(nil)
+		}
+		if d > ^uint32(0)-step {
+			break
+		}
+		target = d + step
+	}
+}
+
+func checkWide(t *testing.T, r *Reader, target uint32) {
+	for _, f := range []func(uint32) (uint32, []Impact){r.Shallow, r.ShallowWide} {
+		if last, impacts := f(target); last != End && len(impacts) == 0 {
+			t.Fatalf("%d: no impacts up to %d", target, last)
+		}
+	}
+	r.MaxImpacts()
+}
