@@ -688,6 +688,8 @@ func scan(q query.Node, attr string, o *soif.Object) bool {
 		return !slices.ContainsFunc(q, func(n query.Node) bool { return !scan(n, attr, o) })
 	case query.Or:
 		return slices.ContainsFunc(q, func(n query.Node) bool { return scan(n, attr, o) })
+	case query.Bag:
+		return scan(query.Or(q), attr, o)
 	case query.Not:
 		return !scan(q.Node, attr, o)
 	case query.Attr:
@@ -736,7 +738,7 @@ func TestQueriesAgainstScan(t *testing.T) {
 		must(t, b.Collect(ctx, "gather/web"))
 	}
 	for _, q := range []string{
-		"plan", "plan fuse", "plan or fuse", "not plan", `"plan fuse"`, "title : plan", "title : (plan or mount) not kernel",
+		"plan", "plan fuse", "plan and fuse", "plan or fuse", "not plan", `"plan fuse"`, "title : plan", "title : (plan or mount) not kernel",
 		"net/http", "user_data", "type : text", "text", "gatherer-name : web", "web", `"bell labs" or "the of the"`, "not title : (the or of) mount",
 	} {
 		n, err := query.Parse(q)

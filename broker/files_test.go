@@ -317,7 +317,7 @@ func TestSummaryWhyPlan(t *testing.T) {
 	d := b.Files()
 	_, err := walk(t, d, "query").(fs.Maker).Mkdir(ctx, "x", 0o777)
 	must(t, err)
-	must(t, write(d, "query/x/ctl", "query fuse mount"))
+	must(t, write(d, "query/x/ctl", "query fuse and mount"))
 	want := "\thttp://a/1\tThe fuse manual\n\tTitle\tThe fuse manual\n\tFull-Text\tmount\n\tFull-Text\ta fuse tree\n"
 	if got := read(t, d, "query/x/summary"); !strings.HasSuffix(got, want) {
 		t.Errorf("got summary %q, want %q at its end", got, want)

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -16,7 +17,19 @@ func (w Word) String() string {
 
 func (p Phrase) String() string { return quote(p.Text) }
 
-func (w Wild) String() string { return w.Pattern }
+func (w Wild) String() string {
+	s := scanner{text: w.Pattern}
+	if t, err := s.scan(); err == nil && t.kind == wild && len(t.text) == len(w.Pattern) && searchable(t.text) {
+		return w.Pattern
+	}
+	return w.regexp().String()
+}
+
+// regexp is the regular expression that means the same.
+func (w Wild) regexp() Regexp {
+	r := strings.NewReplacer(`\*`, ".*", `\?`, ".")
+	return Regexp{Expr: r.Replace(regexp.QuoteMeta(w.Pattern))}
+}
 
 func (r Regexp) String() string {
 	var b strings.Builder
@@ -68,8 +81,14 @@ func (r Range) String() string {
 	if r.Low != "" {
 		low = literal(r.Low)
 	}
+	if strings.HasSuffix(low, ".") { // would join the two dots
+		low = quote(low)
+	}
 	if r.High != "" {
 		high = literal(r.High)
+	}
+	if strings.HasPrefix(high, ".") {
+		high = quote(high)
 	}
 	return low + ".." + high
 }
@@ -103,12 +122,27 @@ func (o Or) String() string {
 
 // A bag within another query is an or: that is what it matches.
 func (b Bag) String() string {
+	if len(b) < 2 {
+		return Or(b).String()
+	}
 	for _, n := range b {
-		if n.level() < levelItem {
+		if !inBag(n) {
 			return Or(b).String()
 		}
 	}
+	if w, ok := b[len(b)-1].(Wild); ok && strings.HasSuffix(w.Pattern, "?") { // not a question mark
+		return join(b[:len(b)-1], " ", levelItem) + " " + w.regexp().String()
+	}
 	return join(b, " ", levelItem)
+}
+
+// inBag tells whether a node can stand in a Bag.
+func inBag(n Node) bool {
+	switch n.(type) {
+	case Word, Phrase, Wild, Regexp, Fuzzy:
+		return true
+	}
+	return false
 }
 
 func join(nodes []Node, op string, level int) string {
@@ -137,7 +171,7 @@ func quote(text string) string { return `"` + strings.ReplaceAll(text, `"`, `""`
 
 // literal is the value of a comparison or the end of a range.
 func literal(text string) string {
-	if bare(text) && !strings.Contains(text, "..") {
+	if bare(text) {
 		return text
 	}
 	return quote(text)
@@ -145,13 +179,7 @@ func literal(text string) string {
 
 // bare tells whether text reads back as a word without quotes.
 func bare(text string) bool {
-	if text == "" || operator(text) != "" || strings.ContainsAny(text, "*?~=<>") || text[0] == '/' {
-		return false
-	}
-	for _, r := range text {
-		if !wordRune(r) {
-			return false
-		}
-	}
-	return true
+	s := scanner{text: text}
+	t, err := s.scan()
+	return err == nil && t.kind == word && len(t.text) == len(text) && searchable(text)
 }

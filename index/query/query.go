@@ -2,17 +2,32 @@
 // text, String writes a tree back in its canonical form. There is no index
 // in it; an engine walks the tree. docs/query.6.md is its manual.
 //
-//	expr  = and { "or" and }
-//	and   = not { [ "and" ] not }
-//	not   = { "not" } item
-//	item  = "(" expr ")" | value | name ":" attr
-//	attr  = "(" expr ")" | value
-//	value = word | phrase
+//	query  = bag | or
+//	bag    = leaf leaf { leaf } [ "?" ]
+//	or     = and { "or" and }
+//	and    = not { ( "and" | "except" | ) not }
+//	not    = { "not" } near
+//	near   = item { ( "near" | "adj" ) [ "/" number ] item }
+//	item   = "(" or ")" | leaf | "*" | name ":" value | name sign text
+//	value  = "(" or ")" | leaf | "*" | range         within "(" or ")" an item
+//	range  = text ".." [ text ] | ".." text          is a value or sign text
+//	sign   = "=" | "!=" | "<" | "<=" | ">" | ">="
+//	text   = word | phrase
+//	leaf   = word | phrase | wild | regexp | fuzzy
+//	wild   = word with * and ? in it
+//	regexp = "/" expression "/" [ "t" ]
+//	fuzzy  = ( word | phrase ) "~" [ digit ]
 //
-// A word is a run of anything but white space, parentheses, quotes and
-// colons, with at least one letter or digit in it. A phrase stands in double
-// quotes; a quote inside is doubled. The words and, or, not are operators in
-// any case; quoted they are text.
+// A word is a run of anything but white space, parentheses, quotes, colons,
+// the signs = != < > and two dots, with at least one letter or digit in it. A
+// phrase stands in double quotes; a quote inside is doubled. In an expression
+// \/ is a slash. In a fuzzy one, <...> encloses characters that must stand
+// so, and a backslash takes the next as itself. The words and, or, not,
+// except, near and adj are operators in any case; quoted they are text.
+//
+// A bag is a query without any operator, attribute or parenthesis. Elsewhere
+// what stands side by side is joined by and. What could be read in two ways is
+// an error that says how to write either.
 package query
 
 // A Node is a query or a part of one.
