@@ -68,7 +68,11 @@ func lines(leaves []*lineLeaf, f *Field, max int, yield func(Line) bool) bool {
 	}
 	more := true
 	shown := 0 // bytes of the value up to which lines were given
-	Words(f.Text, func(word []byte, start, _ int) bool {
+	Words(f.Text, func(w *Word) bool {
+		if w.Whole {
+			return true
+		}
+		word, start := w.Text, w.Start
 		found := -1
 		for i, l := range leaves {
 			if at := advance(open[i], l.words, word, start); at >= shown && (found < 0 || at < found) {

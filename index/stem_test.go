@@ -69,9 +69,9 @@ func TestStopWords(t *testing.T) {
 	}
 	for _, s := range list {
 		n := 0
-		index.Words(s, func(w []byte, _, _ int) bool {
-			if n++; string(w) != s {
-				t.Errorf("%q: got the word %q of it", s, w)
+		index.Words(s, func(w *index.Word) bool {
+			if n++; string(w.Text) != s {
+				t.Errorf("%q: got the word %q of it", s, w.Text)
 			}
 			return true
 		})

@@ -70,6 +70,7 @@ var (
 	// included. One that is not here is to be given its place first.
 	homes = map[string][]string{
 		"github.com/blevesearch/snowballstem": {"harvest/index"},
+		"github.com/clipperhouse/uax29":       {"harvest/index"},
 		"github.com/hanwen/go-fuse":           {"harvest/fs/fuse"},
 		"github.com/jimsmart/grobotstxt":      {"harvest/gather/crawl"},
 		"github.com/klauspost/compress":       append([]string{"harvest/fs/ninep"}, domains...),

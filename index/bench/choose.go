@@ -58,8 +58,11 @@ func (s *sample) take(title, body string) {
 	seen := make(map[string]bool)
 	last, end := "", 0
 	text := body[:min(len(body), sampleBytes)]
-	index.Words(text, func(w []byte, from, to int) bool {
-		word := string(w)
+	index.Words(text, func(w *index.Word) bool {
+		if w.Whole {
+			return true
+		}
+		word, from, to := string(w.Text), w.Start, w.End
 		if !plain(word) || s.stop[word] {
 			last = ""
 			return true
@@ -75,10 +78,10 @@ func (s *sample) take(title, body string) {
 		return true
 	})
 	var words []string
-	index.Words(title, func(w []byte, _, _ int) bool {
-		if plain(string(w)) {
-			words = append(words, string(w))
-			s.inAll[string(w)]++
+	index.Words(title, func(w *index.Word) bool {
+		if word := string(w.Text); plain(word) && !w.Whole {
+			words = append(words, word)
+			s.inAll[word]++
 		}
 		return true
 	})

@@ -159,8 +159,10 @@ func (s *Set) Measure(ctx context.Context, e index.Engine, opt index.Options) (r
 // Words is a query for any of the words of a text, nil if it has none.
 func Words(text string) query.Node {
 	var bag query.Bag
-	index.Words(text, func(word []byte, _, _ int) bool {
-		bag = append(bag, query.Word{Text: string(word)})
+	index.Words(text, func(w *index.Word) bool {
+		if !w.Whole {
+			bag = append(bag, query.Word{Text: string(w.Text)})
+		}
 		return true
 	})
 	switch len(bag) {
