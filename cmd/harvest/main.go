@@ -59,6 +59,7 @@ func commands() []command {
 		summarizeCommand(),
 		identityCommand(),
 		{name: "soif", args: "check|fmt|split|wrap|schema …", about: "check, print, split or make SOIF"},
+		{name: "bench", args: "index|build|relevance …", about: "measure what docs/performance.md tells"},
 		completionCommand(),
 		versionCommand(),
 	}
@@ -90,6 +91,8 @@ func run(ctx context.Context, args []string, std std) int {
 		args[0] = "version"
 	case "soif":
 		return soifCommand(args[1:], std.in, std.out, std.err)
+	case "bench":
+		return measure(ctx, args[1:], std)
 	}
 	for _, c := range commands() {
 		if c.name == args[0] {
