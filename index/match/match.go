@@ -12,9 +12,9 @@
 // A Pattern is either matched against the whole of a word (Match, Automaton)
 // or found in a text (Find). Of the matches in a text Find takes this one. Let
 // e be the least place where any match ends. Of the matches that begin before
-// e, or where the search begins, take those of least cost, of these the ones
-// that begin first, of these the longest. Without errors that is the
-// leftmost-longest match of POSIX.
+// e, or at e if all that end there are empty, take those of least cost, of
+// these the ones that begin first, of these the longest. Without errors that
+// is the leftmost-longest match of POSIX.
 package match
 
 // MaxErrors is the greatest cost a pattern can be given.

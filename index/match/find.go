@@ -1,0 +1,178 @@
+package match
+
+import (
+	"bytes"
+	"unicode/utf8"
+)
+
+// Find gives the match that the package comment describes, in text from byte
+// from on, which begins a character. What stands before from still counts for
+// Word, Line, ^ and \b. With Best it is the first at the least cost there is.
+func (p *Pattern) Find(text []byte, from int) (start, end, cost int, ok bool) {
+	if p.opt.Best {
+		least, ok := p.least(text, from)
+		if !ok {
+			return 0, 0, 0, false
+		}
+		q, err := p.Limit(least)
+		if err != nil {
+			return 0, 0, 0, false
+		}
+		return q.Find(text, from)
+	}
+	if p.literal != nil {
+		start, end, ok = p.findLiteral(text, from)
+		return start, end, 0, ok
+	}
+	p.prepare()
+	state, first, ok := p.first(text, from)
+	if !ok {
+		return 0, 0, 0, false
+	}
+	return p.extent(text, from, first, state)
+}
+
+// FindString is Find.
+func (p *Pattern) FindString(text string, from int) (start, end, cost int, ok bool) {
+	return p.Find(bytesOf(text), from)
+}
+
+// Least is the least cost of any match in text.
+func (p *Pattern) Least(text []byte) (cost int, ok bool) { return p.least(text, 0) }
+
+// Has tells whether there is a match in text, at less cost than Find.
+func (p *Pattern) Has(text []byte) bool {
+	if p.literal != nil {
+		_, _, ok := p.findLiteral(text, 0)
+		return ok
+	}
+	p.prepare()
+	_, _, ok := p.first(text, 0)
+	return ok
+}
+
+func (p *Pattern) prepare() {
+	if p.ahead != nil {
+		return
+	}
+	n, b := p.newNFA(false), p.newNFA(true)
+	p.ahead, p.on = newDFA(n, true, false), newDFA(n, false, false)
+	p.behind, p.back = newDFA(b, true, false), newDFA(b, false, false)
+}
+
+func (p *Pattern) findLiteral(text []byte, from int) (start, end int, ok bool) {
+	for {
+		start, end, ok = p.literal.Find(text, from)
+		if !ok || p.stands(text, start, end) {
+			return start, end, ok
+		}
+		_, size := utf8.DecodeRune(text[start:])
+		from = start + size
+	}
+}
+
+// stands tells whether a match may stand from start to end.
+func (p *Pattern) stands(text []byte, start, end int) bool {
+	if p.opt.Lines && bytes.IndexByte(text[start:end], '\n') >= 0 {
+		return false
+	}
+	if p.opt.Word && (kindBefore(text, start) == letter || kindAfter(text, end) == letter) {
+		return false
+	}
+	return !p.opt.Line || kindBefore(text, start) >= newline && kindAfter(text, end) >= newline
+}
+
+// extent finds the match to give, knowing where the first one ends and the
+// state of p.ahead there.
+func (p *Pattern) extent(text []byte, from, first int, state int32) (start, end, cost int, ok bool) {
+	on := p.on
+	before := kindBefore(text, first)
+	reached := on.move(p.ahead, state, before, false)
+	empty := on.cost(reached, kindAfter(text, first)) < 0
+	if empty {
+		reached = on.move(p.ahead, state, before, true)
+	}
+	state = reached
+	cost, end = never, first
+	for at := first; ; {
+		if on.may(state) {
+			if c := on.cost(state, kindAfter(text, at)); c >= 0 && c <= cost {
+				cost, end = c, at
+			}
+		}
+		if at == len(text) || state == dead {
+			break
+		}
+		state, at = on.read(state, text, at)
+	}
+	start = p.begin(text, from, first, end, cost)
+	return start, p.end(text, start, cost), cost, true
+}
+
+// begin is the first place from which on a match of a cost goes to a place
+// between first and end, being before first; else it is first.
+//
+// Read backwards, what is inserted at a place where the pattern asserts
+// something (^, \b) stands on the other side of it, so such a pattern is tried
+// from each place forwards.
+func (p *Pattern) begin(text []byte, from, first, end, cost int) (start int) {
+	if p.opt.Errors > 0 && p.asserts {
+		for start = from; start < first; start = forth(text, start, 1) {
+			if p.end(text, start, cost) >= 0 {
+				break
+			}
+		}
+		return start
+	}
+	d := p.behind
+	state, at := d.start(kindAfter(text, end)), end
+	for at > first {
+		state, at = d.readBack(state, text, at)
+	}
+	d, start = p.back, first
+	state = d.move(p.behind, state, kindAfter(text, at), true)
+	for at > from && state != dead {
+		state, at = d.readBack(state, text, at)
+		if d.may(state) {
+			if c := d.cost(state, kindBefore(text, at)); c >= 0 && c <= cost {
+				start = at
+			}
+		}
+	}
+	return start
+}
+
+// end is the last place to which a match of a cost goes from start; -1 if
+// there is none.
+func (p *Pattern) end(text []byte, start, cost int) (end int) {
+	d := p.on
+	end = -1
+	state := d.start(kindBefore(text, start))
+	for at := start; ; {
+		if d.may(state) {
+			if c := d.cost(state, kindAfter(text, at)); c >= 0 && c <= cost {
+				end = at
+			}
+		}
+		if at == len(text) || state == dead {
+			return end
+		}
+		state, at = d.read(state, text, at)
+	}
+}
+
+// least reads on past the first match for cheaper ones.
+func (p *Pattern) least(text []byte, from int) (cost int, ok bool) {
+	p.prepare()
+	cost = never
+	state, at, ok := p.first(text, from)
+	for d := p.ahead; ok && cost > 0; {
+		cost = min(cost, d.cost(state, kindAfter(text, at)))
+		if at == len(text) {
+			break
+		}
+		state, at = d.read(state, text, at)
+		state, at, ok = d.first(state, text, at)
+	}
+	return cost, cost < never
+}
