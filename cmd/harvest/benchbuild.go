@@ -134,7 +134,7 @@ func (b *build) run(ctx context.Context, kind benchKind, dir, to string, std std
 	}
 	cpu := time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	fmt.Fprintln(std.out, ndb.Format(ndb.Of("kind", kind.name), ndb.Of("documents", len(docs.Names)), ndb.Of("text", docs.Bytes), ndb.Of("bytes", size),
-		ndb.Of("seconds", fmt.Sprintf("%.3f", time.Since(begin).Seconds())), ndb.Of("cpu", fmt.Sprintf("%.3f", cpu.Seconds())), ndb.Of("peak", peakMemory())))
+		ndb.Of("seconds", fmt.Sprintf("%.3f", time.Since(begin).Seconds())), ndb.Of("cpu", fmt.Sprintf("%.3f", cpu.Seconds())), ndb.Of("peak", processMemory("self", "VmHWM"))))
 	return nil
 }
 
@@ -162,15 +162,16 @@ func folderSize(dir string) (n int64, err error) {
 	return n, err
 }
 
-// peakMemory is the most this process has had resident, in kB, 0 where that
-// is not known. Rusage would count what its parent had before it.
-func peakMemory() int {
-	text, err := os.ReadFile("/proc/self/status")
+// processMemory is a figure of a process's status in /proc, in kB, 0 where
+// that is not known. VmHWM is the most it has had resident; Rusage would count
+// what its parent had before it.
+func processMemory(pid, key string) int {
+	text, err := os.ReadFile("/proc/" + pid + "/status")
 	if err != nil {
 		return 0
 	}
 	for line := range strings.Lines(string(text)) {
-		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
+		if rest, ok := strings.CutPrefix(line, key+":"); ok {
 			n, _ := strconv.Atoi(strings.Fields(rest)[0])
 			return n
 		}

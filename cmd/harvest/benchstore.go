@@ -3,9 +3,13 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	iofs "io/fs"
 	"iter"
 	"log/slog"
+	"net/url"
+	"strconv"
+	"strings"
 
 	"harvest/gather/soif"
 	"harvest/gather/store"
@@ -119,4 +123,84 @@ func fillStore(ctx context.Context, c *bench.Corpus, dir string, seen func(n int
 		}
 	}
 	return nil
+}
+
+// fillPieces makes a store of about n objects: the texts of all corpora, cut at
+// the ends of lines into pieces as long as that takes, as summaries of plain
+// text have them. A text that is shorter than a piece is one.
+func fillPieces(ctx context.Context, all []*bench.Corpus, n int, dir string, seen func(n int)) (err error) {
+	st, err := store.Open(dir, slog.New(slog.DiscardHandler), store.Options{})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	var bytes, done int64
+	for _, c := range all {
+		bytes += c.Bytes
+	}
+	var batch []store.Change
+	made := 0
+	flush := func() error {
+		_, err := st.Apply(ctx, batch)
+		made += len(batch)
+		batch = batch[:0]
+		seen(made)
+		return err
+	}
+	for _, c := range all {
+		for i, name := range c.Names {
+			d, err := c.Doc(i)
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err != nil {
+				return err
+			}
+			text := d.Fields[1].Text
+			done += int64(len(text))
+			want := int(float64(n)*float64(done)/float64(bytes)) - made - len(batch)
+			for j, piece := range pieces(text, want) {
+				batch = append(batch, pieceChange(name, j, piece))
+				if len(batch) == 500 {
+					if err := flush(); err != nil {
+						return err
+					}
+				}
+			}
+		}
+	}
+	return flush()
+}
+
+// pieces cuts text at ends of lines into n parts, fewer if it has not as many
+// lines, one at least.
+func pieces(text string, n int) (out []string) {
+	for ; n > 1 && len(text) > 0; n-- {
+		at := len(text) / n
+		i := strings.IndexByte(text[at:], '\n')
+		if i < 0 {
+			break
+		}
+		out = append(out, text[:at+i+1])
+		text = text[at+i+1:]
+	}
+	if len(text) > 0 || len(out) == 0 {
+		out = append(out, text)
+	}
+	return out
+}
+
+// pieceChange is the summary of a piece, dated long ago and to live for long.
+func pieceChange(name string, i int, text string) store.Change {
+	at := fmt.Sprintf("file:///%s#%d", (&url.URL{Path: name}).EscapedPath(), i)
+	o := soif.Object{Type: "FILE", URL: at}
+	title := bench.Fields(text)[0].Text
+	for _, a := range [][2]string{
+		{"Type", "Text"}, {"Title", strings.TrimSpace(title)}, {"File-Size", strconv.Itoa(len(text))},
+		{"Update-Time", "1000000000"}, {"Last-Modification-Time", "1000000000"}, {"Time-to-Live", "3000000000"}, {"Refresh-Rate", "604800"},
+		{"Gatherer-Name", benchName}, {"Gatherer-Host", "localhost"}, {"Gatherer-Version", version}, {"Full-Text", text},
+	} {
+		o.Add(a[0], []byte(a[1]))
+	}
+	return store.Change{Op: soif.Update, OID: store.ID(at, benchName), URL: at, Body: o.Append(nil)}
 }
