@@ -19,6 +19,7 @@ import (
 	"iter"
 	"log/slog"
 
+	"harvest/index/match"
 	"harvest/index/query"
 )
 
@@ -94,8 +95,9 @@ type Options struct {
 	Limit  int  // hits to give after those; 0: all
 	Count  bool // have Total exact though Limit would do with less
 
-	Case   bool // words are to stand as they are written
-	Errors int  // in spelling, that every word of the query allows
+	Case   bool        // words are to stand as they are written
+	Errors int         // in spelling, that every word of the query allows
+	Costs  match.Costs // of the kinds of errors; 0: 1
 
 	Rank    Rank
 	Sort    string // attribute, for RankValue
