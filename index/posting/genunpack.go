@@ -33,36 +33,53 @@ func main() {
 	}
 }
 
-// width writes the function for one width: numbers and words of 64 bits line
-// up again after 64/g numbers in w/g words, g being the factor they share.
+// width writes the function for one width. Eight numbers are w bytes; each load
+// of 64 bits serves as many of them as are sure to be whole in it. The last
+// loads would reach beyond the vector, so they are from a copy.
 func width(b *bytes.Buffer, w int) {
-	g := 1
-	for w%(2*g) == 0 && g < 32 {
-		g *= 2
+	each := 8
+	for !fits(each, w) {
+		each /= 2
 	}
-	numbers, words := 64/g, w/g
+	size := (8-each)*w/8 + 8 // bytes that eight numbers are read from
+	last := 0                // of the sixteen times eight, those from the copy
+	if size > w {
+		last = (size - w + w - 1) / w
+	}
 	fmt.Fprintf(b, "\nfunc unpack%d(p []byte, out *[BlockSize]uint32) {\n", w)
-	fmt.Fprintf(b, "p = p[:%d]\n", 16*w)
-	fmt.Fprintf(b, "for i := 0; i < BlockSize; i += %d {\n", numbers)
-	fmt.Fprintf(b, "o, q := (*[%d]uint32)(out[i:]), p[:%d]\np = p[%d:]\n", numbers, 8*words, 8*words)
-	for k := range words {
-		fmt.Fprintf(b, "w%d := binary.LittleEndian.Uint64(q[%d:])\n", k, 8*k)
+	if last > 0 {
+		fmt.Fprintf(b, "var end [%d]byte\n", (last-1)*w+size)
+		fmt.Fprintf(b, "copy(end[:%d], p[%d:%d])\n", last*w, (16-last)*w, 16*w)
 	}
-	for i := range numbers {
-		k, s := i*w/64, i*w%64
-		x := fmt.Sprintf("w%d>>%d", k, s)
-		if s == 0 {
-			x = fmt.Sprintf("w%d", k)
+	b.WriteString("for i := 0; i < BlockSize; i += 8 {\n")
+	if last > 0 {
+		fmt.Fprintf(b, "if i == %d {\np = end[:]\n}\n", (16-last)*8)
+	}
+	fmt.Fprintf(b, "o, q := (*[8]uint32)(out[i:]), p[:%d]\n", size)
+	for i := range 8 {
+		from := i / each * each * w / 8
+		if i%each == 0 {
+			fmt.Fprintf(b, "w%d := binary.LittleEndian.Uint64(q[%d:])\n", i/each, from)
 		}
-		if s+w > 64 {
-			x += fmt.Sprintf(" | w%d<<%d", k+1, 64-s)
+		x := fmt.Sprintf("w%d", i/each)
+		if shift := i*w - from*8; shift > 0 {
+			x += fmt.Sprintf(">>%d", shift)
 		}
-		switch {
-		case w == 32, s+w == 64:
-			fmt.Fprintf(b, "o[%d] = uint32(%s)\n", i, x)
-		default:
+		if w < 32 {
 			fmt.Fprintf(b, "o[%d] = uint32(%s) & (1<<%d - 1)\n", i, x, w)
+		} else {
+			fmt.Fprintf(b, "o[%d] = uint32(%s)\n", i, x)
 		}
 	}
-	b.WriteString("}\n}\n")
+	fmt.Fprintf(b, "p = p[%d:]\n}\n}\n", w)
+}
+
+// fits tells whether loads for so many numbers each have them whole.
+func fits(each, w int) bool {
+	for i := 0; i < 8; i += each {
+		if i*w%8+each*w > 64 {
+			return false
+		}
+	}
+	return true
 }

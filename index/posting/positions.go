@@ -78,7 +78,7 @@ func (r *Reader) openWhere() bool {
 	b := r.pos
 	if r.starts > 0 {
 		var ok bool
-		if b, ok = span(r.pos, r.posBegins, r.posStarts, r.block, r.blocks); !ok {
+		if b, ok = tail(r.pos, r.posBegins, r.posStarts, r.block); !ok {
 			r.damaged("the positions of block %d are not there", r.block)
 			return false
 		}

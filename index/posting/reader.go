@@ -288,6 +288,15 @@ func start(column []byte, width, block int) (v uint64) {
 	return v
 }
 
+// tail is a run from a block's part on, at least a byte.
+func tail(run, column []byte, width, block int) ([]byte, bool) {
+	from := start(column, width, block)
+	if from >= uint64(len(run)) {
+		return nil, false
+	}
+	return run[from:], true
+}
+
 // span is a block's part of a run.
 func span(run, column []byte, width, block, blocks int) ([]byte, bool) {
 	from, to := start(column, width, block), uint64(len(run))
@@ -310,7 +319,7 @@ func (r *Reader) load(j int) bool {
 	switch {
 	case r.starts > 0:
 		var ok bool
-		if b, ok = span(r.run, r.begins, r.starts, j, r.blocks); !ok || len(b) == 0 {
+		if b, ok = tail(r.run, r.begins, r.starts, j); !ok {
 			r.damaged("block %d is not there", j)
 			return false
 		}
@@ -342,21 +351,20 @@ func (r *Reader) loadDocs(b []byte) bool {
 	}
 	r.coded = b
 	s := r.last
-	d := r.docs[:n]
-	d[n-1] = s
-	if v.w+v.over <= 24 { // the gaps are too small to come round
+	switch d := r.docs[:n]; {
+	case v.w+v.over > 24: // the gaps could come round
+		var ok bool
+		if s, ok = sumSlowly(d, s); !ok {
+			r.damaged("block %d has a gap beyond 0", r.block)
+			return false
+		}
+	case n == BlockSize:
+		r.docs[n-1] = 0
+		s = sumBlock(&r.docs, s)
+	default:
+		d[n-1] = s
 		for i := n - 2; i >= 0; i-- {
 			s -= d[i] + 1
-			d[i] = s
-		}
-	} else {
-		for i := n - 2; i >= 0; i-- {
-			gap := d[i]
-			if gap >= s {
-				r.damaged("block %d: a gap of %d below %d", r.block, gap, s)
-				return false
-			}
-			s -= gap + 1
 			d[i] = s
 		}
 	}
@@ -365,6 +373,46 @@ func (r *Reader) loadDocs(b []byte) bool {
 		return false
 	}
 	return true
+}
+
+// sumBlock makes documents of the gaps of a full block that ends with last, and
+// gives the first.
+func sumBlock(d *[BlockSize]uint32, last uint32) uint32 {
+	s := last + 1
+	for i := BlockSize - 8; i >= 0; i -= 8 {
+		q := (*[8]uint32)(d[i:])
+		s -= q[7] + 1
+		q[7] = s
+		s -= q[6] + 1
+		q[6] = s
+		s -= q[5] + 1
+		q[5] = s
+		s -= q[4] + 1
+		q[4] = s
+		s -= q[3] + 1
+		q[3] = s
+		s -= q[2] + 1
+		q[2] = s
+		s -= q[1] + 1
+		q[1] = s
+		s -= q[0] + 1
+		q[0] = s
+	}
+	return s
+}
+
+// sumSlowly is sumBlock of any gaps, and of any number of them.
+func sumSlowly(d []uint32, last uint32) (uint32, bool) {
+	s := last
+	d[len(d)-1] = s
+	for i := len(d) - 2; i >= 0; i-- {
+		if d[i] >= s {
+			return 0, false
+		}
+		s -= d[i] + 1
+		d[i] = s
+	}
+	return s, true
 }
 
 // loadSmall reads a list of fewer documents than are packed.

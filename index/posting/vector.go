@@ -147,11 +147,15 @@ func packedAt(b []byte, i int, w uint) uint32 {
 	if at+8 <= uint(len(b)) {
 		return uint32(binary.LittleEndian.Uint64(b[at:]) >> (bit & 7) & (1<<w - 1))
 	}
-	var x uint64
-	for k := uint(0); k < 5 && at+k < uint(len(b)); k++ {
-		x |= uint64(b[at+k]) << (8 * k)
+	return uint32(lastBytes(b, at) >> (bit & 7) & (1<<w - 1))
+}
+
+// lastBytes is what a load of 64 bits at at gives of those bytes that b has.
+func lastBytes(b []byte, at uint) (x uint64) {
+	for i := uint(len(b)); i > at; i-- {
+		x = x<<8 | uint64(b[i-1])
 	}
-	return uint32(x >> (bit & 7) & (1<<w - 1))
+	return x
 }
 
 // decode reads all. What is in out after them is undefined.
@@ -169,7 +173,16 @@ func (v *vector) decode(out *[BlockSize]uint32) {
 			out[i&(BlockSize-1)] = packedAt(v.packed, i, v.w)
 		}
 	}
-	for k, place := range v.exc {
-		out[place&(BlockSize-1)] |= packedAt(v.high, k, v.over) << v.w
+	mask, bit := uint64(1)<<v.over-1, uint(0)
+	for _, place := range v.exc {
+		at := bit >> 3
+		var x uint64
+		if at+8 <= uint(len(v.high)) {
+			x = binary.LittleEndian.Uint64(v.high[at:])
+		} else {
+			x = lastBytes(v.high, at)
+		}
+		out[place&(BlockSize-1)] |= uint32(x>>(bit&7)&mask) << v.w
+		bit += v.over
 	}
 }
