@@ -176,3 +176,22 @@ func (p *Pattern) least(text []byte, from int) (cost int, ok bool) {
 	}
 	return cost, cost < never
 }
+
+// Line gives the end of the first line from a place on in which a match ends,
+// which is where to go on from: past its newline, if it has one. It is the way
+// to count or skip lines.
+func (p *Pattern) Line(text []byte, from int) (next int, ok bool) {
+	if p.literal != nil {
+		_, next, ok = p.findLiteral(text, from)
+	} else {
+		p.prepare()
+		_, next, ok = p.first(text, from)
+	}
+	if !ok {
+		return 0, false
+	}
+	if i := bytes.IndexByte(text[next:], '\n'); i >= 0 {
+		return next + i + 1, true
+	}
+	return len(text), true
+}

@@ -150,8 +150,23 @@ func (s *Searcher) candidate(text []byte, at int) int {
 		return -1
 	}
 	one, two := text[s.o1:], text[s.o2:]
+	for ; at+31 <= last; at += 32 {
+		a, b := one[at:at+32:at+32], two[at:at+32:at+32]
+		x0 := (binary.LittleEndian.Uint64(a) | m1) ^ b1
+		x1 := (binary.LittleEndian.Uint64(a[8:]) | m1) ^ b1
+		x2 := (binary.LittleEndian.Uint64(a[16:]) | m1) ^ b1
+		x3 := (binary.LittleEndian.Uint64(a[24:]) | m1) ^ b1
+		x0 |= (binary.LittleEndian.Uint64(b) | m2) ^ b2
+		x1 |= (binary.LittleEndian.Uint64(b[8:]) | m2) ^ b2
+		x2 |= (binary.LittleEndian.Uint64(b[16:]) | m2) ^ b2
+		x3 |= (binary.LittleEndian.Uint64(b[24:]) | m2) ^ b2
+		if ((x0-low)&^x0|(x1-low)&^x1|(x2-low)&^x2|(x3-low)&^x3)&high != 0 {
+			break // the loop below finds which
+		}
+	}
 	for ; at+7 <= last; at += 8 {
-		x := (binary.LittleEndian.Uint64(one[at:]) | m1) ^ b1 | (binary.LittleEndian.Uint64(two[at:]) | m2) ^ b2
+		x := (binary.LittleEndian.Uint64(one[at:]) | m1) ^ b1
+		x |= (binary.LittleEndian.Uint64(two[at:]) | m2) ^ b2
 		if z := (x - low) &^ x & high; z != 0 {
 			return at + bits.TrailingZeros64(z)>>3
 		}
