@@ -16,7 +16,6 @@ import (
 	"testing"
 
 	"harvest/index"
-	"harvest/index/enginetest"
 	"harvest/index/query"
 	"harvest/index/thin"
 )
@@ -24,7 +23,7 @@ import (
 var ctx = context.Background()
 
 func TestEngine(t *testing.T) {
-	enginetest.Run(t, func(dir string) (index.Engine, error) { return thin.Open(dir, index.Settings{}) })
+	runSuite(t, func(dir string) (index.Engine, error) { return thin.Open(dir, index.Settings{}) })
 }
 
 func open(t testing.TB, dir string) index.Engine {
