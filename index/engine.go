@@ -1,28 +1,21 @@
 package index
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
 	"sync/atomic"
 
 	"harvest/index/dict"
 )
-
-// A part is a segment and which of its documents are gone. Both never change.
-type part struct {
-	*segment
-	gone *gone  // nil: none
-	base uint32 // of its documents' numbers, if those of a view are counted through
-}
-
-// deleted tells whether a document is gone.
-func (p *part) deleted(doc uint32) bool { return p.gone.has(doc) }
-
-// A gone is a set of documents that are. It never changes once it is in a part.
-type gone struct {
-	set []uint64
-	n   int
-}
-
-func (g *gone) has(doc uint32) bool { return g != nil && g.set[doc/64]&(1<<(doc%64)) != 0 }
 
 // A view is the index at one time. It never changes once it is the current
 // one, so a search needs no lock:
@@ -35,12 +28,310 @@ type view struct {
 	docs  int   // of all parts, those gone as well: the N of scores
 	text  int64 // their words: text/docs is the mean length
 	mark  string
+
+	attributes attributesOnce
+}
+
+func newView(mark string, parts []part) *view {
+	v := &view{mark: mark, parts: parts}
+	for i := range parts {
+		parts[i].base = uint32(v.docs)
+		v.docs += int(parts[i].docs)
+		v.text += int64(parts[i].text)
+	}
+	return v
 }
 
 // An engine is the Engine that Open gives.
 type engine struct {
 	dir   string
 	set   Settings
-	cur   atomic.Pointer[view]
+	log   *slog.Logger
 	cache *dict.Cache // lists of terms, for patterns
+
+	cur  atomic.Pointer[view]
+	off  atomic.Bool
+	next atomic.Uint64 // number of the next segment
+
+	applying sync.Mutex // held by the one that applies
+	mu       sync.Mutex // held to make another view the current one, and for:
+	bad      error      // why the directory may not be what cur says; then nothing is changed any more
+
+	stop   context.CancelFunc // of merges
+	kick   chan struct{}      // there may be something to merge
+	merged chan struct{}      // replaced, after it is closed, at the end of each merge; under mu
+	done   sync.WaitGroup
+}
+
+// cacheBytes is what lists of terms may take that patterns are looked for in.
+const cacheBytes = 32 << 20
+
+func openEngine(dir string, set Settings) (*engine, error) {
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	v, next, err := load(dir, set.bits())
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{dir: dir, set: set, log: set.Log, cache: dict.NewCache(cacheBytes)}
+	if e.log == nil {
+		e.log = slog.New(slog.DiscardHandler)
+	}
+	e.cur.Store(v)
+	e.next.Store(next)
+	if err := e.sweep(v); err != nil {
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	e.stop = stop
+	e.kick = make(chan struct{}, 1)
+	e.merged = make(chan struct{})
+	e.done.Go(func() { e.mergeAll(ctx) })
+	e.poke()
+	return e, nil
+}
+
+// sweep removes segments that v does not have.
+func (e *engine) sweep(v *view) error {
+	list, err := os.ReadDir(e.dir)
+	if err != nil {
+		return err
+	}
+	have := make(map[string]bool)
+	for i := range v.parts {
+		have[filepath.Base(v.parts[i].path)] = true
+	}
+	for _, f := range list {
+		ours := strings.HasPrefix(f.Name(), "segment-") || f.Name() == manifestName+".new"
+		if ours && !have[f.Name()] {
+			if err := os.Remove(filepath.Join(e.dir, f.Name())); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// view is the current one, with segments that are ready to be searched.
+func (e *engine) view() (*view, error) {
+	if e.off.Load() {
+		return nil, fmt.Errorf("index: %w", iofs.ErrClosed)
+	}
+	v := e.cur.Load()
+	for i := range v.parts {
+		if err := v.parts[i].ready(); err != nil {
+			return nil, fmt.Errorf("index: %w", err)
+		}
+	}
+	return v, nil
+}
+
+func (e *engine) Mark() string { return e.cur.Load().mark }
+
+// Close waits for an Apply, and for a merge to give up.
+func (e *engine) Close() error {
+	e.stop()
+	e.applying.Lock()
+	defer e.applying.Unlock()
+	e.off.Store(true)
+	e.done.Wait()
+	return nil
+}
+
+func (e *engine) Stats() Stats {
+	v := e.cur.Load()
+	st := Stats{Docs: v.docs, Text: v.text, Segments: len(v.parts)}
+	for i := range v.parts {
+		p := &v.parts[i]
+		if n := p.gone.count(); n > 0 {
+			st.Deleted += n
+			st.Docs -= n
+			st.Text -= int64(p.gone.text)
+		}
+		st.Bytes += int64(len(p.data))
+	}
+	return st
+}
+
+// create names a segment.
+func (e *engine) create() (path string, number uint64) {
+	number = e.next.Add(1) - 1
+	return segmentPath(e.dir, number), number
+}
+
+// Apply writes segments of puts and makes them current, and what they replace
+// gone, with one new manifest.
+func (e *engine) Apply(ctx context.Context, puts iter.Seq2[*Doc, error], deletes []ID, mark string) error {
+	e.applying.Lock()
+	defer e.applying.Unlock()
+	if e.off.Load() {
+		return fmt.Errorf("index: %w", iofs.ErrClosed)
+	}
+	if err := e.room(ctx); err != nil {
+		return err
+	}
+	f := newFeeder(e.set, e.create)
+	err := f.feed(ctx, puts)
+	if err == nil {
+		err = e.commit(f.made, deletes, mark)
+		if err != nil {
+			err = fmt.Errorf("index: %w", err)
+		}
+	}
+	if err != nil && !errors.Is(err, errUncertain) {
+		for _, s := range f.made {
+			os.Remove(s.path)
+		}
+	}
+	return err
+}
+
+// maxParts is how many segments there are before an Apply waits for merges.
+const maxParts = 64
+
+// room waits for merges, once, if there are too many segments.
+func (e *engine) room(ctx context.Context) error {
+	e.mu.Lock()
+	merged, parts := e.merged, len(e.cur.Load().parts)
+	e.mu.Unlock()
+	if parts < maxParts {
+		return nil
+	}
+	e.poke()
+	select {
+	case <-merged:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// errUncertain is about a manifest that may be the old or the new one.
+var errUncertain = errors.New("index must be opened again")
+
+// commit makes a view current that has the segments made as well, and not what
+// they replace or deletes names.
+func (e *engine) commit(made []*segment, deletes []ID, mark string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	old := e.cur.Load()
+	defer runtime.KeepAlive(old)
+	var parts []part
+	for i := range old.parts {
+		p, err := old.parts[i].replaced(made, deletes)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, p)
+	}
+	for i, s := range made {
+		if err := s.ready(); err != nil {
+			return err
+		}
+		p, err := part{segment: s}.without(s.doubles()).replaced(made[i+1:], nil)
+		if err != nil {
+			return err
+		}
+		parts = append(parts, p)
+	}
+	if err := e.become(newView(mark, alive(parts)), made...); err != nil {
+		return err
+	}
+	e.poke()
+	return nil
+}
+
+// replaced is p less what deletes names and later segments have.
+func (p part) replaced(by []*segment, deletes []ID) (part, error) {
+	if len(by)+len(deletes) == 0 {
+		return p, nil
+	}
+	if err := p.ready(); err != nil {
+		return p, err
+	}
+	var docs []uint32
+	for _, s := range by {
+		docs = append(docs, p.displaced(s)...)
+	}
+	for _, id := range deletes {
+		if d, ok := p.find(id); ok {
+			docs = append(docs, d)
+		}
+	}
+	return p.without(docs), nil
+}
+
+// alive are the parts that have documents left.
+func alive(parts []part) (out []part) {
+	for _, p := range parts {
+		if p.live() > 0 {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// become makes v current and removes the files that it has not: those of the
+// view before and of made. Called with mu held.
+func (e *engine) become(v *view, made ...*segment) error {
+	if e.bad != nil {
+		return fmt.Errorf("%w after: %w", errUncertain, e.bad)
+	}
+	done, err := v.save(e.dir, e.set.bits(), e.next.Load())
+	if err != nil {
+		if done {
+			e.bad = err
+			err = fmt.Errorf("%w after: %w", errUncertain, err)
+		}
+		return err
+	}
+	old := e.cur.Swap(v)
+	have := make(map[uint64]bool)
+	for i := range v.parts {
+		have[v.parts[i].number] = true
+	}
+	for i := range old.parts {
+		made = append(made, old.parts[i].segment)
+	}
+	for _, s := range made {
+		if !have[s.number] {
+			e.drop(s)
+		}
+	}
+	return nil
+}
+
+// drop removes the file of a segment. Searches that have it mapped go on.
+func (e *engine) drop(s *segment) {
+	if d := s.words.Load(); d != nil {
+		e.cache.Forget(d)
+	}
+	if err := os.Remove(s.path); err != nil {
+		e.log.Warn("segment stays", "err", err) // until the next Open
+	}
+}
+
+// Check reads every file, compares the sums, and reads every list.
+func (e *engine) Check(ctx context.Context) error {
+	v, err := e.view()
+	if err != nil {
+		return err
+	}
+	defer runtime.KeepAlive(v)
+	b, err := os.ReadFile(filepath.Join(e.dir, manifestName))
+	if err == nil {
+		_, err = decodeManifest(b)
+	} else if errors.Is(err, iofs.ErrNotExist) && len(v.parts) == 0 {
+		err = nil
+	}
+	for i := range v.parts {
+		if err == nil {
+			err = v.parts[i].check(ctx)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		err = fmt.Errorf("index: %w", err)
+	}
+	return err
 }

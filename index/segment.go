@@ -78,7 +78,7 @@ type field struct {
 	name     string
 	docs     uint32 // documents with it
 	values   uint32 // different ones that have keys
-	firstKey uint64 // ordinal in the dictionary of keys
+	firstKey uint64 // ordinal in the dictionary of keys of that of all documents that have it
 	column   extent // in its section; of size 0 if no value has a key
 	width    uint64 // bits of an entry
 	sparse   uint64 // entries, if only some documents have one; else 0
@@ -296,4 +296,9 @@ func openSegment(path string, number uint64) (*segment, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// tableSum is the checksum that stands in the tail.
+func (s *segment) tableSum() uint32 {
+	return binary.LittleEndian.Uint32(s.data[len(s.data)-tailSize+4:])
 }

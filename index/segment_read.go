@@ -120,6 +120,7 @@ func (s *segment) decode(value []byte, t *termInfo) bool {
 			}
 			l.documents = c.uvarint()
 		}
+		c.bad = c.bad || uint64(l.field) >= uint64(len(s.fields)) || l.docs > s.docs
 		t.lists = append(t.lists, l)
 	}
 	if !several && !c.bad {
@@ -229,10 +230,10 @@ func (s *segment) field(attribute string) (int, bool) {
 
 // A column gives the first key of each document's first value of an attribute.
 type column struct {
-	first  int // ordinal of the attribute's first key in the dictionary of keys
+	first  int // field.firstKey
 	width  uint
 	docs   []byte // 4 bytes each, in order, if not all documents have an entry
-	values []byte // of width bits: 0 for none, or 1 + ordinal - first
+	values []byte // of width bits: 0 for none, or ordinal - first
 	n      int
 }
 
@@ -259,17 +260,30 @@ func (s *segment) column(f int) (column, error) {
 func (c *column) ord(doc uint32) (int, bool) {
 	i := int(doc)
 	if c.docs != nil {
-		i = sort.Search(c.n, func(i int) bool { return binary.LittleEndian.Uint32(c.docs[4*i:]) >= doc })
-		if i == c.n || binary.LittleEndian.Uint32(c.docs[4*i:]) != doc {
+		i = sort.Search(c.n, func(i int) bool { return c.doc(i) >= doc })
+		if i == c.n || c.doc(i) != doc {
 			return 0, false
 		}
 	}
+	return c.at(i)
+}
+
+// at is the ordinal of the i-th entry.
+func (c *column) at(i int) (int, bool) {
 	if i >= c.n {
 		return 0, false
 	}
 	bit := uint(i) * c.width
 	v := binary.LittleEndian.Uint64(c.values[bit>>3:]) >> (bit & 7) & (1<<c.width - 1)
-	return c.first + int(v) - 1, v > 0
+	return c.first + int(v), v > 0
+}
+
+// doc is the document of the i-th entry.
+func (c *column) doc(i int) uint32 {
+	if c.docs == nil {
+		return uint32(i)
+	}
+	return binary.LittleEndian.Uint32(c.docs[4*i:])
 }
 
 // Norm is the class of a length in words, a byte, and NormLength the length
