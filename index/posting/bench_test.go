@@ -57,6 +57,13 @@ func words(tb testing.TB) (lists []list, norms []byte, size int) {
 	}
 	for _, l := range byWord {
 		lists = append(lists, l)
+		var all []uint32 // as one in memory
+		for _, p := range l {
+			all = append(all, p.gaps...)
+		}
+		for i, p := range l {
+			l[i].gaps, all = all[:len(p.gaps):len(p.gaps)], all[len(p.gaps):]
+		}
 	}
 	slices.SortFunc(lists, func(a, b list) int { return len(b) - len(a) })
 	return lists, norms, size

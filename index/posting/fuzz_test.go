@@ -1,7 +1,9 @@
 package posting
 
 import (
+	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -36,6 +38,84 @@ func FuzzReader(f *testing.F) {
 		}
 		r.Positions(nil)
 	})
+}
+
+// TestDamage does what FuzzReader does with a byte changed, or the bytes cut
+// off, or a smaller limit. Of a list that is cut it wants an error.
+func TestDamage(t *testing.T) {
+	rnd := source(t)
+	var r Reader
+	var e Encoder
+	read := func(c coded) {
+		walk(t, &r, c)
+		leap(t, &r, c)
+		c.reset(&r)
+		e.Reset(c.kind, nil)
+		if e.Merge(&r, nil, 0) == nil {
+			e.Finish()
+		}
+	}
+	for _, n := range []int{1, 5, 50, 200, 1200} {
+		for _, k := range []Kind{Docs, Freqs, Positions} {
+			c := randomList(rnd, n, 1<<rnd.IntN(20)).encode(k, nil)
+			c.limit += 5
+			for range 300 {
+				bad := c
+				bad.docs, bad.pos = damage(rnd, c.docs), damage(rnd, c.pos)
+				if rnd.IntN(3) == 0 {
+					bad.limit = rnd.Uint32N(c.limit)
+				}
+				read(bad)
+			}
+			bad := c
+			bad.docs = c.docs[: len(c.docs)-1 : len(c.docs)-1]
+			if walk(t, &r, bad); !errors.Is(r.Err(), ErrDamaged) {
+				t.Errorf("%d documents of kind %d, cut: got %v, want %v", n, k, r.Err(), ErrDamaged)
+			}
+		}
+	}
+}
+
+// damage gives b with a few bytes different, or shorter.
+func damage(rnd *rand.Rand, b []byte) []byte {
+	b = slices.Clone(b)
+	if len(b) == 0 {
+		return b
+	}
+	switch rnd.IntN(4) {
+	case 0:
+		b = b[:rnd.IntN(len(b))]
+	case 1:
+		at := rnd.IntN(min(len(b), 200)) // in the table
+		b[at] = byte(rnd.Uint32())
+	default:
+		for range 1 + rnd.IntN(3) {
+			b[rnd.IntN(len(b))] = byte(rnd.Uint32())
+		}
+	}
+	return b[:len(b):len(b)]
+}
+
+// TestOutOfOrder wants blocks that overlap to be found, also by a merge that
+// copies the first.
+func TestOutOfOrder(t *testing.T) {
+	var e Encoder
+	e.Reset(Docs, nil)
+	for d := range uint32(2 * BlockSize) {
+		e.AddFreq(3*d, 1)
+	}
+	c := end(&e, Docs, 1<<20, nil)
+	var r Reader
+	c.reset(&r)
+	c.docs[len(c.docs)-len(r.run)-len(r.begins)-4] -= 64 // the second block's last
+	c.reset(&r)
+	e.Reset(Docs, nil)
+	if err := e.Merge(&r, nil, 0); !errors.Is(err, ErrDamaged) && e.Count() == 2*BlockSize {
+		c = end(&e, Docs, 1<<20, nil)
+	}
+	if walk(t, &r, c); !errors.Is(r.Err(), ErrDamaged) {
+		t.Errorf("got %v, want %v", r.Err(), ErrDamaged)
+	}
 }
 
 // walk reads all of c.
@@ -95,4 +175,15 @@ func checkWide(t *testing.T, r *Reader, target uint32) {
 		}
 	}
 	r.MaxImpacts()
+}
+
+// TestComeRound has gaps that go below 0 and come round to where they were.
+func TestComeRound(t *testing.T) {
+	gaps := []uint32{0, 0, 0, 0, 0, 1<<31 - 1, 1<<31 - 1}
+	docs := appendVector([]byte{200, 1}, gaps) // last document 100
+	docs = appendVector(docs, make([]uint32, 8))
+	var r Reader
+	if walk(t, &r, coded{Freqs, docs, nil, 8, 1 << 31}); !errors.Is(r.Err(), ErrDamaged) {
+		t.Errorf("got %v, want %v", r.Err(), ErrDamaged)
+	}
 }

@@ -10,7 +10,7 @@ import (
 // some of their documents, twice over, as segments are merged again.
 func TestMerge(t *testing.T) {
 	rnd := source(t)
-	for range 60 {
+	for range 20 {
 		for _, k := range []Kind{Docs, Freqs, Positions} {
 			level := []part{}
 			for range 2 + rnd.IntN(5) {
