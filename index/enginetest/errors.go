@@ -96,8 +96,8 @@ func exactly(a, b rune) bool { return a == b }
 
 func anyCase(a, b rune) bool { return strings.EqualFold(string(a), string(b)) }
 
-// fewest is the greatest number of errors that a best match tries.
-func fewest(text string) int {
+// most is the greatest number of errors that a best match tries.
+func most(text string) int {
 	return min(match.MaxErrors, max(1, len(letters(text))/2))
 }
 

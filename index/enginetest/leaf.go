@@ -241,16 +241,24 @@ func (e *evaluator) fuzzyLine(q query.Fuzzy) finder {
 
 // best finds with the fewest errors that find anything.
 func (e *evaluator) best(q query.Fuzzy, attr string) finder {
+	q.Errors, q.Best = e.fewest(q, attr), false
+	if q.Errors < 0 {
+		return func(*value) []span { return nil }
+	}
+	return e.finder(q, attr, false)
+}
+
+// fewest is the least number of errors with which a document is found, or -1.
+func (e *evaluator) fewest(q query.Fuzzy, attr string) int {
 	q.Best = false
-	for q.Errors = 0; q.Errors <= fewest(q.Text); q.Errors++ {
-		f := e.finder(q, attr, false)
+	for q.Errors = 0; q.Errors <= most(q.Text); q.Errors++ {
 		for _, d := range e.docs {
-			if slices.ContainsFunc(d.values, func(v value) bool { return e.looks(attr, v.attr) && len(f(&v)) > 0 }) {
-				return f
+			if e.match(q, attr, d) {
+				return q.Errors
 			}
 		}
 	}
-	return func(*value) []span { return nil }
+	return -1
 }
 
 // either finds any of several.

@@ -117,7 +117,7 @@ func (s suite) invalid(t *testing.T) {
 		}
 	}
 	for _, q := range []query.Node{ // unusual, but good
-		query.And{}, query.Not{Node: query.Or{}}, query.And{w}, query.Bag{w}, query.Near{Nodes: []query.Node{w}, Distance: 1},
+		query.And{}, query.Not{Node: query.Or{}}, query.And{w}, query.Bag{w},
 		query.And{query.Bag{w, query.Word{Text: "z"}}, query.Word{Text: "y"}},
 		query.Not{Node: query.Word{Text: "+"}}, query.Not{Node: query.Phrase{}},
 	} {

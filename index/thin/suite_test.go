@@ -1,5 +1,3 @@
-
-
 package thin_test
 
 import (
