@@ -62,7 +62,7 @@ func BenchmarkCollect(b *testing.B) {
 	for b.Loop() {
 		br := w.broker(b.TempDir(), "source path=gather/web\n")
 		must(b, br.Collect(ctx, "gather/web"))
-		if got := br.engine().Stats().Docs; got != n {
+		if got := br.index.Stats().Docs; got != n {
 			b.Fatalf("got %d objects indexed, want %d", got, n)
 		}
 		must(b, br.Close())

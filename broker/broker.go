@@ -28,7 +28,6 @@ import (
 	"harvest/fs/ndb"
 	"harvest/gather/soif"
 	"harvest/gather/store"
-	"harvest/index"
 )
 
 // An Opener opens the tree of a source by its path: gather/web here,
@@ -55,23 +54,25 @@ type Broker struct {
 	closing sync.Once
 	follows atomic.Bool // the index follows by itself: Run is running
 
-	mu       sync.Mutex // guards what follows, and nothing that waits
-	index    index.Engine
-	text     string // of the config
-	config   *config
-	sources  map[string]*source
-	gcAt     time.Time
-	gcAsked  bool
-	gcRuns   bool
-	reindex  bool                   // asked for
-	again    chan struct{}          // closed and made anew when it is
-	trouble  error                  // of the last follow
-	damaged  map[store.OID]struct{} // objects that are not indexed because they cannot be read
-	followed chan struct{}          // closed and made anew when the index has followed
-	stopped  bool
-	started  time.Time
-	total    counts
-	lastDone time.Time
+	mu         sync.Mutex // guards what follows, and nothing that waits
+	index      *held
+	text       string // of the config
+	config     *config
+	sources    map[string]*source
+	gcAt       time.Time
+	gcAsked    bool
+	gcRuns     bool
+	reindex    bool                   // asked for
+	rebuilding bool                   // the index is being made anew
+	again      chan struct{}          // closed and made anew when it is
+	trouble    error                  // of the last follow
+	damaged    map[store.OID]struct{} // objects that are not indexed because they cannot be read
+	commons    commons                // which words are common
+	followed   chan struct{}          // closed and made anew when the index has followed
+	stopped    bool
+	started    time.Time
+	total      counts
+	lastDone   time.Time
 }
 
 // A source is what the Broker knows of one entry of its config. Guarded by mu.
@@ -109,13 +110,6 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 	if err = b.registry.settle(b.has); err != nil {
 		return nil, fmt.Errorf("broker %s: %w", name, err)
 	}
-	if b.index, err = openIndex(dir); errors.Is(err, index.ErrCorrupt) {
-		b.lg.Warn("index is made anew", "err", err)
-		err = b.emptyIndex()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("broker %s: %w", name, err)
-	}
 	text, err := os.ReadFile(filepath.Join(dir, "config"))
 	if err != nil && !errors.Is(err, iofs.ErrNotExist) {
 		return nil, err
@@ -123,6 +117,10 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 	r, err := b.rule(string(text))
 	if err != nil {
 		return nil, fmt.Errorf("broker %s: config: %w", name, err)
+	}
+	b.config = r.config
+	if err := b.openIndex(r.index); err != nil {
+		return nil, fmt.Errorf("broker %s: %w", name, err)
 	}
 	b.use(r)
 	b.queries.load(context.Background())
@@ -138,7 +136,9 @@ func (b *Broker) Close() (err error) {
 
 func (b *Broker) close() (err error) {
 	if b.index != nil {
-		err = b.index.Close()
+		b.index.release()
+		<-b.index.closed
+		err = b.index.err
 	}
 	if b.registry != nil {
 		err = errors.Join(err, b.registry.Close())
@@ -198,6 +198,9 @@ func (b *Broker) use(r ruling) {
 		}
 	}
 	b.gcAt = time.Now().Add(r.gc)
+	if b.index.files != r.index.files {
+		b.renew()
+	}
 	b.poke()
 }
 
@@ -321,9 +324,10 @@ func (b *Broker) catchUp(ctx context.Context) error {
 	b.mu.Unlock()
 	var err error
 	if anew {
-		err = b.renew()
+		err = b.rebuild(ctx)
 	}
-	if err == nil {
+	made := err == nil
+	if made {
 		err = b.follow(ctx)
 	}
 	if ctx.Err() != nil {
@@ -333,23 +337,10 @@ func (b *Broker) catchUp(ctx context.Context) error {
 	b.trouble = err
 	b.mu.Unlock()
 	b.shown.complain("index", "", err)
-	if err != nil {
+	if err != nil && made { // else the old one is as good as it was
 		return errors.Join(err, b.reopen())
 	}
-	return nil
-}
-
-// renew drops the index.
-func (b *Broker) renew() error {
-	b.following.Lock()
-	defer b.following.Unlock()
-	if err := b.emptyIndex(); err != nil {
-		return err
-	}
-	b.mu.Lock()
-	b.reindex = false
-	b.mu.Unlock()
-	return nil
+	return err
 }
 
 // collectors bounds how many sources are read at a time.
@@ -566,10 +557,15 @@ func (b *Broker) askGC() error {
 func (b *Broker) askReindex() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	b.renew()
+	return nil
+}
+
+// renew has the index made anew. Called with mu held.
+func (b *Broker) renew() {
 	b.reindex = true
 	close(b.again)
 	b.again = make(chan struct{})
-	return nil
 }
 
 // stop ends what runs and begins nothing by itself until start; what is asked
@@ -631,5 +627,5 @@ func (b *Broker) busy() bool {
 			return true
 		}
 	}
-	return b.gcRuns || b.gcAsked || b.reindex
+	return b.gcRuns || b.gcAsked || b.reindex || b.rebuilding
 }

@@ -153,7 +153,7 @@ func find(t testing.TB, b *Broker, text string) []string {
 	t.Helper()
 	q, err := query.Parse(text)
 	must(t, err)
-	a, err := b.answer(ctx, q, rankScore)
+	a, err := b.answer(ctx, q, plain(), 1)
 	must(t, err)
 	var out []string
 	for _, h := range a.hits {
@@ -520,13 +520,13 @@ func TestDeleteAndReindex(t *testing.T) {
 	holds(t, b, map[string]*soif.Object{"http://a/1": a1, "http://a/2": a2})
 
 	// So does gc, if the index has lost something.
-	must(t, b.engine().Apply(ctx, nil, []index.ID{index.ID(oid("http://a/1"))}, b.engine().Mark()))
+	must(t, b.index.Apply(ctx, nil, []index.ID{index.ID(oid("http://a/1"))}, b.index.Mark()))
 	must(t, b.gc(ctx))
 	must(t, b.catchUp(ctx))
 	holds(t, b, map[string]*soif.Object{"http://a/1": a1, "http://a/2": a2})
 
 	// One that fails is opened again.
-	b.engine().Close()
+	b.index.Close()
 	apply(t, b.store, update(a1), store.Change{Op: soif.Refresh, OID: oid("http://a/2"), Updated: time.Unix(1, 0)})
 	if err := b.catchUp(ctx); !errors.Is(err, iofs.ErrClosed) {
 		t.Errorf("got %v, want %v", err, iofs.ErrClosed)
@@ -543,7 +543,7 @@ func TestDeleteAndReindex(t *testing.T) {
 
 	// An index that is damaged or gone comes back from the store.
 	must(t, b.Close())
-	must(t, os.WriteFile(filepath.Join(dir, "index", "MANIFEST"), []byte("x"), 0o666))
+	must(t, os.WriteFile(filepath.Join(b.indexDir(b.index.number), "MANIFEST"), []byte("x"), 0o666))
 	b = w.broker(dir, "")
 	must(t, b.catchUp(ctx))
 	holds(t, b, map[string]*soif.Object{"http://a/1": a1, "http://a/2": a2})
@@ -629,7 +629,23 @@ func TestConfig(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"source path=gather/web every=10m\nsource path=tcp!h!5640/gather/x\nttl=4320h\ngc every=1h\nweight title=8 other=0.5\n", ""},
 		{"# nothing\n", ""},
-		{"sauce path=x\n", "line 1, column 1: unknown key 'sauce'; there are source, ttl, gc and weight"},
+		{"sauce path=x\n", "line 1, column 1: unknown key 'sauce'; there are source, ttl, gc, weight, index and stopwords"},
+		{"index engine=ranked positions=no numbers=no memory=64M stem=english\nstopwords='the Über' common=0\n", ""},
+		{"index engine=block grain=medium\n", ""},
+		{"index\n", "line 1, column 1: index: written as index engine=ranked|block …"},
+		{"index engine=nebula\n", "line 1, column 7: index: engine=nebula is not one of ranked, block"},
+		{"index engine=block grain=huge\n", "line 1, column 20: index: grain=huge is not one of tiny, small, medium"},
+		{"index grain=tiny\n", "line 1, column 7: index: grain is the block engine's; write engine=block"},
+		{"index engine=block positions=no\n", "line 1, column 20: index: positions are the ranked engine's; the block engine has grain"},
+		{"index positions=some\n", "line 1, column 7: positions: some is not yes or no"},
+		{"index memory=1M\n", "line 1, column 7: index: memory=1M is less than 8M"},
+		{"index memory=x\n", "line 1, column 7: memory: x is not a size such as 512, 64K or 2G"},
+		{"index stem=klingon\n", "line 1, column 7: index: stem klingon: not one of " + strings.Join(index.Languages(), ", ") + ": invalid argument"},
+		{"index numbers=no numbers=no\n", "line 1, column 18: index: repeated key 'numbers'"},
+		{"index size=3\n", "line 1, column 7: index: unknown key 'size'"},
+		{"index engine=block\nindex engine=ranked\n", "line 2, column 1: index: already in line 1"},
+		{"stopwords=the common=101\n", "line 1, column 15: stopwords: common=101 is not a number from 0 (none) to 100"},
+		{"stopwords=the colour=1\n", "line 1, column 15: stopwords: unknown or repeated key 'colour'"},
 		{"\nsource path=x evry=10m\n", "line 2, column 15: source: unknown or repeated key 'evry'"},
 		{"source path=x every=10\n", "line 1, column 15: every: 10 is not a duration such as 30s or 720h"},
 		{"source path=x every=1ms\n", "line 1, column 15: every: 1ms is less than a second"},
@@ -653,6 +669,10 @@ func TestConfig(t *testing.T) {
 		}
 		if got != tt.want {
 			t.Errorf("%q: got %q, want %q", tt.text, got, tt.want)
+		}
+		if err == nil && strings.Contains(tt.text, "common") && (!c.stop["uber"] || len(c.stop) != 2 || c.common != 0 ||
+			c.index != indexConfig{indexFiles{engine: "ranked", numbers: false}, 64 << 20, "english"}) {
+			t.Errorf("%q: got %+v", tt.text, c)
 		}
 		if err == nil && tt.want == "" && strings.Contains(tt.text, "title=8") &&
 			(len(c.sources) != 2 || c.weight("title") != 8 || c.weight("body") != 0.5 || c.weight("md5") != 0) {

@@ -8,6 +8,7 @@ import (
 
 	"harvest/fs/ndb"
 	"harvest/index"
+	"harvest/index/block"
 )
 
 // A config is what the text of the config file says.
@@ -17,6 +18,16 @@ type config struct {
 	gc      time.Duration
 	weights map[string]float64
 	other   float64 // the weight of attributes not in weights
+	index   indexConfig
+	stop    map[string]bool // words that a query without operators goes without
+	common  int             // and words in more than so many of a hundred objects; 0: none
+}
+
+// An indexConfig is how the index is made and asked.
+type indexConfig struct {
+	files  indexFiles
+	memory int64  // for building and merging; 0: the engine's own
+	stem   string // language; "": words are found as they are
 }
 
 type sourceConfig struct {
@@ -31,6 +42,11 @@ const (
 	defaultTTL   = 4320 * time.Hour
 	defaultEvery = 24 * time.Hour
 	defaultGC    = time.Hour
+
+	// A word says nothing that nearly all objects have; of few objects, that
+	// says nothing.
+	defaultCommon = 80
+	fewObjects    = 256
 )
 
 func defaultConfig() *config {
@@ -45,7 +61,17 @@ func defaultConfig() *config {
 	} {
 		c.weights[name] = 0
 	}
+	c.index.files = indexFiles{engine: engineRanked, positions: true, numbers: true}
+	c.common = defaultCommon
+	c.setStop(index.StopWords())
 	return c
+}
+
+func (c *config) setStop(words []string) {
+	c.stop = make(map[string]bool, len(words))
+	for _, text := range words {
+		c.stop[string(index.Fold(nil, text))] = true
+	}
 }
 
 // weight is index.Options.Weight. What a page's META tags say readers do not
@@ -98,6 +124,10 @@ func (c *config) entry(e ndb.Entry) (err error) {
 			return err
 		}
 		return only(e, first)
+	case "index":
+		return c.indexing(e)
+	case "stopwords":
+		return c.stopping(e)
 	case "gc":
 		p, ok := e.Pair("every")
 		if !ok {
@@ -108,7 +138,7 @@ func (c *config) entry(e ndb.Entry) (err error) {
 		}
 		return only(e, first, p)
 	}
-	return e.Errorf(first, "unknown key '%s'; there are source, ttl, gc and weight", first.Key)
+	return e.Errorf(first, "unknown key '%s'; there are source, ttl, gc, weight, index and stopwords", first.Key)
 }
 
 // only refuses pairs other than those.
@@ -175,6 +205,91 @@ func (c *config) weigh(e ndb.Entry) error {
 		}
 	}
 	return nil
+}
+
+// indexing reads index engine=ranked|block grain=… positions=… numbers=…
+// memory=… stem=….
+func (c *config) indexing(e ndb.Entry) (err error) {
+	if e.First().Value != "" || len(e.Pairs) < 2 {
+		return e.Errorf(e.First(), "index: written as index engine=ranked|block …")
+	}
+	x := &c.index
+	for i, p := range e.Pairs[1:] {
+		for _, q := range e.Pairs[1 : i+1] {
+			if q.Key == p.Key {
+				return e.Errorf(p, "index: repeated key '%s'", p.Key)
+			}
+		}
+		switch p.Key {
+		case "engine":
+			if x.files.engine = p.Value; p.Value != engineRanked && p.Value != engineBlock {
+				err = e.Errorf(p, "index: engine=%s is not one of %s, %s", p.Value, engineRanked, engineBlock)
+			}
+		case "grain":
+			var ok bool
+			if x.files.grain, ok = block.ParseGrain(p.Value); !ok {
+				err = e.Errorf(p, "index: grain=%s is not one of tiny, small, medium", p.Value)
+			}
+		case "positions":
+			x.files.positions, err = e.Bool(p)
+		case "numbers":
+			x.files.numbers, err = e.Bool(p)
+		case "memory":
+			x.memory, err = memory(e, p)
+		case "stem":
+			if x.stem = p.Value; checkStem(p.Value) != nil {
+				err = e.Errorf(p, "index: %s", checkStem(p.Value))
+			}
+		default:
+			err = e.Errorf(p, "index: unknown key '%s'", p.Key)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	grain, named := e.Pair("grain")
+	positions, said := e.Pair("positions")
+	switch {
+	case named && x.files.engine != engineBlock:
+		return e.Errorf(grain, "index: grain is the block engine's; write engine=block")
+	case said && x.files.engine == engineBlock:
+		return e.Errorf(positions, "index: positions are the ranked engine's; the block engine has grain")
+	}
+	return nil
+}
+
+// memory reads bytes; much less than a segment takes helps nobody.
+func memory(e ndb.Entry, p ndb.Pair) (int64, error) {
+	const least = 8 << 20
+	n, err := e.Size(p)
+	if err == nil && n < least {
+		err = e.Errorf(p, "index: memory=%s is less than 8M", p.Value)
+	}
+	return n, err
+}
+
+// checkStem takes a language, or no.
+func checkStem(name string) error {
+	if name == "no" {
+		return nil
+	}
+	_, err := index.Stemmer(name)
+	return err
+}
+
+// stopping reads stopwords='WORD …' common=PERCENT.
+func (c *config) stopping(e ndb.Entry) error {
+	c.setStop(strings.Fields(e.First().Value))
+	p, ok := e.Pair("common")
+	if !ok {
+		return only(e, e.First())
+	}
+	n, err := strconv.Atoi(p.Value)
+	if err != nil || n < 0 || n > 100 {
+		return e.Errorf(p, "stopwords: common=%s is not a number from 0 (none) to 100", p.Value)
+	}
+	c.common = n
+	return only(e, e.First(), p)
 }
 
 // checkLine refuses at the write what no other line could make good.

@@ -301,7 +301,7 @@ func (f resultFile) Attributes(ctx context.Context) ([]fs.Attribute, error) {
 func (s *session) ctl() fs.File {
 	return sessionCtl{s, fs.Ctl(s.id("ctl"), s.err.Err,
 		fs.OnText("query TEXT", s.ask),
-		fs.OnText("set rank=score|url|updated limit=N fields=NAME,NAME", s.set),
+		fs.OnText(mannerUsage, s.set),
 		fs.On("page K", s.turn)).Reads(func() string { return s.name + "\n" }).OwnedBy(s.owner)}
 }
 
@@ -371,7 +371,7 @@ func (d results) Lookup(ctx context.Context, name string) (fs.Node, error) {
 	if !ok || err != nil || n <= p.from || n > p.to || name != p.name(n-1) {
 		return nil, notExist(name)
 	}
-	return d.object(ctx, p.hits[n-1])
+	return d.object(ctx, p.hit(n-1))
 }
 
 func (d results) List(ctx context.Context, after string) iter.Seq2[fs.Entry, error] {
@@ -379,7 +379,7 @@ func (d results) List(ctx context.Context, after string) iter.Seq2[fs.Entry, err
 	return func(yield func(fs.Entry, error) bool) {
 		first := p.from + sort.Search(p.to-p.from, func(i int) bool { return p.name(p.from+i) > after })
 		for i := first; i < p.to; i++ {
-			n, err := d.object(ctx, p.hits[i])
+			n, err := d.object(ctx, p.hit(i))
 			if errors.Is(err, iofs.ErrNotExist) {
 				continue // deleted since the query
 			}

@@ -206,10 +206,12 @@ func TestNamedSession(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"query title : \n", "query: column 8: the end where the value of attribute 'title' should be"},
 		{"page 7", "page 7: there are 1"},
-		{"set rank=size", "set rank=size: not one of score, url, updated"},
+		{"set rank=", "set rank=: not score, vector, url, updated or an attribute"},
 		{"set limit=-1", "set limit=-1: not a number from 0 (all)"},
-		{"set case=yes", "set case=yes: this index knows words without their case"},
-		{"set errors=1", "set errors: unknown; there are rank, limit, fields and case"},
+		{"set case=perhaps", "set case=perhaps: neither yes nor no"},
+		{"set errors=9", "set errors=9: not a number from 0 to 8"},
+		{"set stem=klingon", "set stem klingon: not one of arabic"},
+		{"set limit=1 mistakes=1", "set mistakes: unknown; there are rank, limit, errors, case, word, stem and fields"},
 		{"quarry x", "unknown control message: quarry"},
 	} {
 		refuses(t, d, "query/x/ctl", tt.text, tt.want)

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	iofs "io/fs"
-	"os"
-	"path/filepath"
+	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,75 +14,182 @@ import (
 	"harvest/gather/soif"
 	"harvest/gather/store"
 	"harvest/index"
-	"harvest/index/thin"
 )
 
 // The index follows the store: its mark is the cursor of the last change it
 // has. Whatever changes the store (a collection, rm, expiry, a crash between
 // the two), following from the mark makes index and registry agree with it.
 
-// How much is handed to the index at a time. An Apply is a segment; larger ones
-// are merged less often, and cost a few times their text in memory.
+// How many changes are handed to the index at a time: first so many, so that
+// what is new is found soon, and twice as many each time there are more, since
+// an Apply is a segment and an index far behind is quicker made of few.
 const (
-	followObjects = 4000
-	followBytes   = 8 << 20
+	followFirst = 4 << 10
+	followMost  = 256 << 10
 )
-
-func openIndex(dir string) (index.Engine, error) {
-	return thin.Open(filepath.Join(dir, "index"), index.Settings{})
-}
 
 // follow brings the index to the state of the store at the call or later.
 func (b *Broker) follow(ctx context.Context) error {
 	b.following.Lock()
 	defer b.following.Unlock()
-	after, err := b.indexed()
-	if errors.Is(err, store.ErrCursor) {
-		b.lg.Warn("index is made anew", "err", err)
-		err = b.emptyIndex()
-		after = store.Cursor{}
-	}
-	if err != nil {
-		return err
-	}
-	f := follower{b: b}
-	for rec, err := range b.store.Changes(ctx, after) {
+	h := b.hold()
+	defer func() { h.release() }()
+	for n, more := followFirst, true; more; n = min(2*n, followMost) {
+		var err error
+		more, err = b.feed(ctx, h, n)
+		if errors.Is(err, store.ErrCursor) {
+			b.lg.Warn("index is made anew", "err", err)
+			h.release()
+			err = b.emptyIndex()
+			h = b.hold()
+			if err != nil {
+				return err
+			}
+			more = true
+			continue
+		}
 		if err != nil {
 			return err
 		}
-		if err := f.take(ctx, rec); err != nil {
-			return err
-		}
+		b.mu.Lock()
+		close(b.followed)
+		b.followed = make(chan struct{})
+		b.mu.Unlock()
 	}
-	return f.flush(ctx)
+	return nil
 }
 
 // indexed is the cursor of the last change that is in the index.
 func (b *Broker) indexed() (store.Cursor, error) {
-	mark := b.engine().Mark()
+	h := b.hold()
+	defer h.release()
+	return b.marked(h)
+}
+
+func (b *Broker) marked(e index.Engine) (store.Cursor, error) {
+	mark := e.Mark()
 	if mark == "" {
 		return store.Cursor{}, nil
 	}
 	return b.store.ParseCursor(mark)
 }
 
-// emptyIndex begins a new index. Called with following held.
-func (b *Broker) emptyIndex() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.index != nil {
-		if err := b.index.Close(); err != nil {
-			return err
+// feed hands an index the next changes, at most so many, and says whether
+// there were more.
+func (b *Broker) feed(ctx context.Context, e index.Engine, most int) (more bool, err error) {
+	after, err := b.marked(e)
+	if err != nil {
+		return false, err
+	}
+	var (
+		seq        uint64
+		puts, gone []store.OID
+		deletes    []index.ID
+	)
+	for rec, err := range b.store.Changes(ctx, after) {
+		if err != nil {
+			return false, err
+		}
+		if len(puts)+len(gone) == most {
+			more = true
+			break
+		}
+		seq = rec.Entry.Seq
+		switch oid := rec.Entry.OID; rec.Op {
+		case soif.Delete:
+			b.damage(oid, false)
+			gone = append(gone, oid)
+			deletes = append(deletes, index.ID(oid))
+		case soif.Update:
+			puts = append(puts, oid)
 		}
 	}
-	if err := os.RemoveAll(filepath.Join(b.dir, "index")); err != nil {
-		return err
+	if seq == 0 {
+		return false, nil
 	}
-	e, err := openIndex(b.dir)
-	if err == nil {
-		b.index = e
+	if err := b.forget(gone); err != nil {
+		return false, err
 	}
-	return err
+	mark := store.Cursor{Epoch: b.store.Cursor().Epoch, Seq: seq}.String()
+	var damaged []index.ID
+	if err := e.Apply(ctx, b.documents(ctx, puts, &damaged), deletes, mark); err != nil {
+		return false, err
+	}
+	if len(damaged) > 0 {
+		err = e.Apply(ctx, nil, damaged, mark)
+	}
+	return more, err
+}
+
+// documents gives objects to an index. One that cannot be read, because the
+// disk has lost it, is left out and named, or none after it would be found.
+func (b *Broker) documents(ctx context.Context, oids []store.OID, damaged *[]index.ID) iter.Seq2[*index.Doc, error] {
+	const together = 1024 // are looked up and read in the order of the disk
+	return func(yield func(*index.Doc, error) bool) {
+		more := true
+		for some := range slices.Chunk(oids, together) {
+			err := b.store.Bodies(ctx, some, func(i int, body []byte, err error) bool {
+				var o soif.Object
+				if err == nil {
+					o, _, err = soif.Parse(body, soif.Limits{})
+				}
+				switch {
+				case err == nil:
+					b.damage(some[i], false)
+					d := document(some[i], &o)
+					more = yield(&d, nil)
+				case unreadable(err):
+					b.lg.Error("object is not indexed", "oid", some[i], "err", err)
+					b.event("damaged", ndb.Of("oid", some[i]), ndb.Of("err", err))
+					b.damage(some[i], true)
+					*damaged = append(*damaged, index.ID(some[i]))
+				default:
+					yield(nil, err)
+					more = false
+				}
+				return more
+			})
+			if err != nil && more {
+				yield(nil, err)
+				return
+			}
+			if !more {
+				return
+			}
+		}
+	}
+}
+
+// unreadable tells that an object is there and not what was stored.
+func unreadable(err error) bool {
+	var bad *soif.Error
+	return errors.Is(err, store.ErrDamaged) || errors.As(err, &bad)
+}
+
+// texts are the Source of an index: the objects of the store.
+type texts struct{ b *Broker }
+
+func (t texts) Text(ctx context.Context, ids []index.ID, yield func(i int, fields []index.Field) bool) (err error) {
+	oids := make([]store.OID, len(ids))
+	for i, id := range ids {
+		oids[i] = store.OID(id)
+	}
+	var fields []index.Field
+	rerr := t.b.store.Bodies(ctx, oids, func(i int, body []byte, berr error) bool {
+		var o soif.Object
+		if berr == nil {
+			o, _, berr = soif.Parse(body, soif.Limits{})
+		}
+		if unreadable(berr) {
+			return true // and so not in the index, or soon not
+		}
+		if err = berr; err != nil {
+			return false
+		}
+		fields = appendFields(append(fields[:0], index.Field{Name: "url", Text: o.URL}), &o)
+		return yield(i, fields)
+	})
+	return errors.Join(err, rerr)
 }
 
 // A query sees what was stored before it was asked, if the index is nearly
@@ -113,89 +220,6 @@ func (b *Broker) settle(ctx context.Context) {
 	}
 }
 
-// reopen opens the index anew after it has failed: whatever it holds on disk,
-// following goes on from there.
-func (b *Broker) reopen() error {
-	b.following.Lock()
-	defer b.following.Unlock()
-	if err := b.engine().Close(); err != nil {
-		return err
-	}
-	e, err := openIndex(b.dir)
-	if errors.Is(err, index.ErrCorrupt) {
-		b.lg.Warn("index is made anew", "err", err)
-		return b.emptyIndex()
-	}
-	if err != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.index = e
-	return nil
-}
-
-// engine is the index as it is now; making it anew replaces it.
-func (b *Broker) engine() index.Engine {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.index
-}
-
-type follower struct {
-	b       *Broker
-	puts    []index.Doc
-	deletes []index.ID
-	gone    []store.OID
-	bytes   int
-	seq     uint64
-}
-
-func (f *follower) take(ctx context.Context, rec store.Record) error {
-	oid := rec.Entry.OID
-	f.seq = rec.Entry.Seq
-	switch rec.Op {
-	case soif.Delete:
-		f.b.damage(oid, false)
-		f.deletes = append(f.deletes, index.ID(oid))
-		f.gone = append(f.gone, oid)
-	case soif.Update:
-		if err := f.put(oid); err != nil {
-			return err
-		}
-	}
-	if f.bytes >= followBytes || len(f.puts)+len(f.deletes) >= followObjects {
-		return f.flush(ctx)
-	}
-	return nil
-}
-
-// put takes an object. One that cannot be read, because the disk has lost it,
-// is left out of the index and named, or none after it would be found.
-func (f *follower) put(oid store.OID) error {
-	body, _, err := f.b.store.Get(oid)
-	var o soif.Object
-	if err == nil {
-		o, _, err = soif.Parse(body, soif.Limits{})
-	}
-	var bad *soif.Error
-	switch {
-	case err == nil:
-		f.b.damage(oid, false)
-		f.puts = append(f.puts, document(oid, &o))
-		f.bytes += len(body)
-	case errors.Is(err, iofs.ErrNotExist): // deleted meanwhile: a later record says so
-	case errors.Is(err, store.ErrDamaged), errors.As(err, &bad):
-		f.b.lg.Error("object is not indexed", "oid", oid, "err", err)
-		f.b.event("damaged", ndb.Of("oid", oid), ndb.Of("err", err))
-		f.deletes = append(f.deletes, index.ID(oid))
-		f.b.damage(oid, true)
-	default:
-		return err
-	}
-	return nil
-}
-
 // damage notes that an object cannot be read, or that it can be or is gone.
 func (b *Broker) damage(oid store.OID, yes bool) {
 	b.mu.Lock()
@@ -205,25 +229,6 @@ func (b *Broker) damage(oid store.OID, yes bool) {
 	} else {
 		delete(b.damaged, oid)
 	}
-}
-
-func (f *follower) flush(ctx context.Context) error {
-	if f.seq == 0 {
-		return nil
-	}
-	if err := f.b.forget(f.gone); err != nil {
-		return err
-	}
-	mark := store.Cursor{Epoch: f.b.store.Cursor().Epoch, Seq: f.seq}
-	if err := f.b.engine().Apply(ctx, index.Docs(f.puts), f.deletes, mark.String()); err != nil {
-		return err
-	}
-	*f = follower{b: f.b}
-	f.b.mu.Lock()
-	defer f.b.mu.Unlock()
-	close(f.b.followed)
-	f.b.followed = make(chan struct{})
-	return nil
 }
 
 // forget takes objects that are gone out of the registry, unless a collection
@@ -341,8 +346,11 @@ func (b *Broker) gc(ctx context.Context) error {
 // the store holds objects. Nothing known leads there; it costs nothing to look.
 func (b *Broker) checkIndex() error {
 	before := b.store.Cursor()
+	h := b.hold()
+	docs := h.Stats().Docs
+	h.release()
 	b.mu.Lock()
-	docs := b.index.Stats().Docs + len(b.damaged)
+	docs += len(b.damaged)
 	b.mu.Unlock()
 	objects := b.store.Count()
 	mark, err := b.indexed()

@@ -21,16 +21,20 @@ import (
 )
 
 // An answer is what a query found, once and for all: hits are in the order
-// asked for. Objects may leave the store while it is read.
+// asked for, all of them or, with a limit, those of a page. Objects may leave
+// the store while it is read.
 type answer struct {
-	b    *Broker
-	q    query.Node
-	rank string
-	hits []hit
-	plan []string
-	took time.Duration
-	time time.Time
-	mark string // of the index
+	b      *Broker
+	q      query.Node
+	manner manner
+	first  int // hits before the first of these
+	hits   []hit
+	total  int
+	cut    string // the limit of the index that left hits unfound
+	plan   []string
+	took   time.Duration
+	time   time.Time
+	mark   string // of the index
 }
 
 type hit struct {
@@ -38,59 +42,77 @@ type hit struct {
 	score float32
 }
 
-// What rank may be.
-const (
-	rankScore   = "score"
-	rankURL     = "url"
-	rankUpdated = "updated"
-)
-
-func ranks() []string { return []string{rankScore, rankURL, rankUpdated} }
-
-func (b *Broker) options() index.Options {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return index.Options{Weight: b.config.weight}
-}
-
-// search asks the index; one that is being made anew meanwhile is asked again.
+// search asks the index; one that is opened anew meanwhile is asked again.
 func (b *Broker) search(ctx context.Context, q query.Node, opt index.Options) (r index.Results, mark string, err error) {
 	b.settle(ctx)
 	for range 3 {
-		e := b.engine()
-		mark = e.Mark()
-		if r, err = e.Search(ctx, q, opt); !errors.Is(err, iofs.ErrClosed) {
+		h := b.hold()
+		mark = h.Mark()
+		r, err = h.Search(ctx, q, opt)
+		h.release()
+		if !errors.Is(err, iofs.ErrClosed) {
 			break
 		}
 	}
 	return r, mark, err
 }
 
-// answer runs a query.
-func (b *Broker) answer(ctx context.Context, q query.Node, rank string) (*answer, error) {
+// answer runs a query for a page, counted from 1, of as many hits as the manner
+// says.
+func (b *Broker) answer(ctx context.Context, q query.Node, m manner, page int) (*answer, error) {
 	begin := time.Now()
-	r, mark, err := b.search(ctx, q, b.options())
+	opt, err := b.options(ctx, q, m)
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{b: b, q: q, rank: rank, plan: r.Plan, time: begin, mark: mark, hits: make([]hit, len(r.Hits))}
+	opt.Count = true
+	if m.limit > 0 && !m.byStore() {
+		opt.Offset, opt.Limit = (page-1)*m.limit, m.limit
+	}
+	r, mark, err := b.search(ctx, m.ask(q), opt)
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{b: b, q: q, manner: m, first: opt.Offset, total: r.Total, cut: r.Cut, plan: r.Plan, time: begin, mark: mark, hits: make([]hit, len(r.Hits))}
 	for i, h := range r.Hits {
 		a.hits[i] = hit{store.OID(h.ID), float32(h.Score)}
 	}
-	if err := a.order(ctx); err != nil {
-		return nil, err
+	if m.byStore() {
+		if err := a.order(ctx); err != nil {
+			return nil, err
+		}
 	}
 	a.took = time.Since(begin)
 	b.queries.count(a)
 	return a, nil
 }
 
+// pages is how many there are.
+func (a *answer) pages() int {
+	if a.manner.limit == 0 {
+		return 1
+	}
+	return max(1, (a.total+a.manner.limit-1)/a.manner.limit)
+}
+
+// has tells whether the hits of a page are there.
+func (a *answer) has(page int) bool {
+	from, to := a.span(page)
+	return a.first <= from && to <= a.first+len(a.hits)
+}
+
+// span is the hits of a page.
+func (a *answer) span(page int) (from, to int) {
+	if a.manner.limit == 0 {
+		return 0, a.total
+	}
+	from = min((page-1)*a.manner.limit, a.total)
+	return from, min(from+a.manner.limit, a.total)
+}
+
 // order puts hits that are not to be ranked by score in order, at the cost of
 // a look at each in the store.
 func (a *answer) order(ctx context.Context) error {
-	if a.rank == rankScore {
-		return nil
-	}
 	type key struct {
 		hit
 		url     string
@@ -111,7 +133,7 @@ func (a *answer) order(ctx context.Context) error {
 		keys = append(keys, key{h, e.URL, e.Updated})
 	}
 	slices.SortStableFunc(keys, func(x, y key) int {
-		if a.rank == rankUpdated {
+		if a.manner.rank == rankUpdated {
 			if c := y.updated.Compare(x.updated); c != 0 {
 				return c
 			}
@@ -122,20 +144,33 @@ func (a *answer) order(ctx context.Context) error {
 	for i, k := range keys {
 		a.hits[i] = k.hit
 	}
+	a.total = len(a.hits)
 	return nil
 }
 
 // width is how many digits the numbers of the results have.
-func (a *answer) width() int { return max(3, len(strconv.Itoa(len(a.hits)))) }
+func (a *answer) width() int { return max(3, len(strconv.Itoa(a.total))) }
 
 // A page is the part of an answer that is shown, and how.
 type page struct {
-	*answer  // nil before the first query
-	from, to int
+	*answer           // nil before the first query
+	from, to int      // all hits counted
 	fields   []string // attributes that hits have after the title
 }
 
-func (a *answer) all() page { return page{answer: a, to: len(a.hits)} }
+// shown is a page of the answer, as far as its hits are there.
+func (a *answer) shown(n int, fields []string) page {
+	p := page{answer: a, fields: fields}
+	p.from, p.to = a.span(n)
+	p.from = min(max(p.from, a.first), a.first+len(a.hits))
+	p.to = max(min(p.to, a.first+len(a.hits)), p.from)
+	return p
+}
+
+func (a *answer) all() page { return a.shown(1, nil) }
+
+// hit is hit i of the page, all hits counted from 0.
+func (p page) hit(i int) hit { return p.hits[i-p.first] }
 
 // each gives the objects of the page that are still there.
 func (p page) each(ctx context.Context, yield func(i int, e store.Entry, o *soif.Object) error) error {
@@ -143,7 +178,7 @@ func (p page) each(ctx context.Context, yield func(i int, e store.Entry, o *soif
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		body, e, err := p.b.store.Get(p.hits[i].oid)
+		body, e, err := p.b.store.Get(p.hit(i).oid)
 		if errors.Is(err, iofs.ErrNotExist) {
 			continue // deleted since the query
 		}
@@ -152,7 +187,7 @@ func (p page) each(ctx context.Context, yield func(i int, e store.Entry, o *soif
 		}
 		o, _, err := soif.Parse(body, soif.Limits{})
 		if err != nil {
-			return fmt.Errorf("object %s: %w", p.hits[i].oid, err)
+			return fmt.Errorf("object %s: %w", p.hit(i).oid, err)
 		}
 		if err := yield(i, e, &o); err != nil {
 			return err
@@ -175,7 +210,7 @@ func (p page) write(w io.Writer, body func(w *bufio.Writer) error) error {
 
 // line is the line of a hit: rank, score, OID, type, URL, title, fields.
 func (p page) line(i int, e store.Entry, o *soif.Object) string {
-	h := p.hits[i]
+	h := p.hit(i)
 	cols := []string{strconv.Itoa(i + 1), fmt.Sprintf("%.3f", h.score), h.oid.String(), or(e.Type, o.Type), o.URL, o.Text("Title")}
 	for _, name := range p.fields {
 		var values []string
@@ -223,11 +258,15 @@ const (
 // writeSummary writes each hit with its matching lines, indented.
 func (p page) writeSummary(ctx context.Context, w io.Writer) error {
 	return p.write(w, func(w *bufio.Writer) error {
-		opt := p.b.options()
+		opt, err := p.b.options(ctx, p.q, p.manner)
+		if err != nil {
+			return err
+		}
+		q := p.manner.ask(p.q)
 		return p.each(ctx, func(i int, e store.Entry, o *soif.Object) error {
 			w.WriteString(p.line(i, e, o))
 			n := 0
-			index.Lines(p.q, opt, document(p.hits[i].oid, o).Fields, summaryBytes, func(l index.Line) bool {
+			index.Lines(q, opt, document(p.hit(i).oid, o).Fields, summaryBytes, func(l index.Line) bool {
 				if n++; n <= summaryLines {
 					fmt.Fprintf(w, "\t%s\t%s\n", l.Attr, oneLine(l.Text, summaryBytes))
 				}
@@ -246,7 +285,7 @@ func (p page) writeSOIF(ctx context.Context, w io.Writer) error {
 	if p.answer == nil {
 		return nil
 	}
-	for _, h := range p.hits[p.from:p.to] {
+	for _, h := range p.hits[p.from-p.first : p.to-p.first] {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
@@ -268,9 +307,18 @@ func (p page) writeSOIF(ctx context.Context, w io.Writer) error {
 // hits. What has left the index since has none.
 func (p page) writeWhy(ctx context.Context, w io.Writer) error {
 	return p.write(w, func(w *bufio.Writer) error {
-		opt := p.b.options()
+		opt, err := p.b.options(ctx, p.q, p.manner)
+		if err != nil {
+			return err
+		}
 		opt.Why = true
-		r, _, err := p.b.search(ctx, p.q, opt)
+		if !p.manner.byStore() {
+			opt.Offset, opt.Limit = p.from, p.to-p.from
+			if opt.Limit == 0 {
+				return nil
+			}
+		}
+		r, _, err := p.b.search(ctx, p.manner.ask(p.q), opt)
 		if err != nil {
 			return err
 		}
@@ -279,11 +327,11 @@ func (p page) writeWhy(ctx context.Context, w io.Writer) error {
 			why[h.ID] = h
 		}
 		for i := p.from; i < p.to; i++ {
-			h, ok := why[index.ID(p.hits[i].oid)]
+			h, ok := why[index.ID(p.hit(i).oid)]
 			if !ok {
 				continue
 			}
-			fmt.Fprintf(w, "%d\t%.3f\t%s\n", i+1, h.Score, p.hits[i].oid)
+			fmt.Fprintf(w, "%d\t%.3f\t%s\n", i+1, h.Score, p.hit(i).oid)
 			for _, part := range h.Why {
 				pairs := []ndb.Pair{ndb.Of("query", part.Query), ndb.Of("count", part.Count)}
 				if part.Attr != "" {
@@ -311,10 +359,13 @@ func (p page) pairs() []ndb.Pair {
 	if p.answer == nil {
 		return []ndb.Pair{ndb.Of("query", ""), ndb.Of("hits", 0)}
 	}
-	return []ndb.Pair{
-		ndb.Of("query", p.q), ndb.Of("hits", len(p.hits)), ndb.Of("first", min(p.from+1, len(p.hits))), ndb.Of("last", p.to),
-		ndb.Of("rank", p.rank), ndb.Of("took", p.took.Round(time.Microsecond)), ndb.Of("time", p.time), ndb.Of("index", p.mark),
+	pairs := []ndb.Pair{ndb.Of("query", p.q), ndb.Of("hits", p.total), ndb.Of("first", min(p.from+1, p.to)), ndb.Of("last", p.to)}
+	pairs = append(pairs, p.manner.pairs()...)
+	pairs = append(pairs, ndb.Of("took", p.took.Round(time.Microsecond)), ndb.Of("time", p.time), ndb.Of("index", p.mark))
+	if p.cut != "" {
+		pairs = append(pairs, ndb.Of("cut", p.cut))
 	}
+	return pairs
 }
 
 func lines(pairs []ndb.Pair) string {

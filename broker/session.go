@@ -29,8 +29,7 @@ type session struct {
 
 	mu     sync.Mutex
 	opens  int // of its ctl; the last close ends one that is not kept
-	rank   string
-	limit  int
+	manner manner
 	page   int // from 1
 	fields []string
 	answer *answer
@@ -40,16 +39,10 @@ type session struct {
 func (s *session) shown() page {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p := page{answer: s.answer, fields: s.fields}
 	if s.answer == nil {
-		return p
+		return page{}
 	}
-	p.to = len(s.answer.hits)
-	if s.limit > 0 {
-		p.from = min((s.page-1)*s.limit, p.to)
-		p.to = min(p.from+s.limit, p.to)
-	}
-	return p
+	return s.answer.shown(s.page, s.fields)
 }
 
 func (s *session) version() uint32 {
@@ -62,19 +55,20 @@ func (s *session) status() string {
 	p := s.shown()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	pairs := append(p.pairs(), ndb.Of("limit", s.limit), ndb.Of("page", s.page), ndb.Of("pages", s.pages()), ndb.Of("fields", strings.Join(s.fields, ",")))
-	if p.answer == nil || p.rank != s.rank {
-		pairs = append(pairs, ndb.Of("next-rank", s.rank))
+	pairs := p.pairs()
+	if s.answer == nil {
+		pairs = append(pairs, s.manner.pairs()...)
 	}
+	pairs = append(pairs, ndb.Of("limit", s.manner.limit), ndb.Of("page", s.page), ndb.Of("pages", s.pages()), ndb.Of("fields", strings.Join(s.fields, ",")))
 	return lines(pairs)
 }
 
 // pages is how many there are. Called with mu held.
 func (s *session) pages() int {
-	if s.answer == nil || s.limit == 0 {
+	if s.answer == nil {
 		return 1
 	}
-	return max(1, (len(s.answer.hits)+s.limit-1)/s.limit)
+	return s.answer.pages()
 }
 
 // ask runs a query; the write returns when its answer can be read.
@@ -83,38 +77,44 @@ func (s *session) ask(ctx context.Context, text string) error {
 	if err != nil {
 		return fmt.Errorf("query: %w", err)
 	}
-	return s.run(ctx, q)
+	s.mu.Lock()
+	m := s.manner
+	s.mu.Unlock()
+	return s.run(ctx, q, m, 1)
 }
 
-func (s *session) run(ctx context.Context, q query.Node) error {
-	s.mu.Lock()
-	rank := s.rank
-	s.mu.Unlock()
-	a, err := s.b.answer(ctx, q, rank)
+// run asks and shows a page of the answer.
+func (s *session) run(ctx context.Context, q query.Node, m manner, page int) error {
+	a, err := s.b.answer(ctx, q, m, page)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	s.answer, s.page = a, 1
+	s.answer, s.manner = a, m
+	s.page = max(1, min(page, a.pages()))
 	s.vers++
 	s.mu.Unlock()
 	s.keep()
 	return nil
 }
 
-// turn shows another page.
-func (s *session) turn(_ context.Context, arg []string) error {
+// turn shows another page; one that the answer has not is asked for.
+func (s *session) turn(ctx context.Context, arg []string) error {
 	n, err := strconv.Atoi(arg[0])
 	s.mu.Lock()
-	pages := s.pages()
+	a, pages := s.answer, s.pages()
 	ok := err == nil && n >= 1 && n <= pages
-	if ok {
+	there := a == nil || ok && a.has(n)
+	if ok && there {
 		s.page = n
 		s.vers++
 	}
 	s.mu.Unlock()
-	if !ok {
+	switch {
+	case !ok:
 		return fmt.Errorf("page %s: there are %d", arg[0], pages)
+	case !there:
+		return s.run(ctx, a.q, a.manner, n)
 	}
 	s.keep()
 	return nil
@@ -127,58 +127,49 @@ func (s *session) set(ctx context.Context, text string) error {
 		return fmt.Errorf("set: %w", err)
 	}
 	if len(e.Pairs) == 0 {
-		return errors.New("usage: set rank=score|url|updated limit=N fields=NAME,NAME")
+		return errors.New("usage: " + mannerUsage)
 	}
 	s.mu.Lock()
-	rank, limit, fields := s.rank, s.limit, s.fields
+	m, fields := s.manner, s.fields
 	s.mu.Unlock()
 	for _, p := range e.Pairs {
-		switch p.Key {
-		case "rank":
-			if !slices.Contains(ranks(), p.Value) {
-				return fmt.Errorf("set rank=%s: not one of %s", p.Value, strings.Join(ranks(), ", "))
-			}
-			rank = p.Value
-		case "limit":
-			if limit, err = strconv.Atoi(p.Value); err != nil || limit < 0 {
-				return fmt.Errorf("set limit=%s: not a number from 0 (all)", p.Value)
-			}
-		case "fields":
+		known, err := m.set(e, p)
+		switch {
+		case err != nil:
+			return err
+		case p.Key == "fields":
 			fields = fieldNames(p.Value)
-		case "case":
-			if p.Value != "no" {
-				return fmt.Errorf("set case=%s: this index knows words without their case", p.Value)
-			}
-		default:
-			return fmt.Errorf("set %s: unknown; there are rank, limit, fields and case", p.Key)
+		case !known:
+			return fmt.Errorf("set %s: unknown; there are rank, limit, errors, case, word, stem and fields", p.Key)
 		}
 	}
-	return s.change(ctx, rank, limit, fields)
+	return s.change(ctx, m, fields)
 }
 
-// change takes new settings; another rank asks again.
-func (s *session) change(ctx context.Context, rank string, limit int, fields []string) error {
+// change takes new settings; those that make another answer ask again, and if
+// that fails stay as they were. An answer that has all hits is only parted
+// otherwise by another limit.
+func (s *session) change(ctx context.Context, m manner, fields []string) error {
 	s.mu.Lock()
 	a := s.answer
-	again := a != nil && rank != a.rank
-	if limit != s.limit {
-		s.page = 1
+	if a != nil && len(a.hits) == a.total && m != a.manner {
+		parted := *a
+		if parted.manner.limit = m.limit; parted.manner == m {
+			s.page, s.answer, a = 1, &parted, &parted
+		}
 	}
-	old := s.rank
-	s.rank, s.limit, s.fields = rank, limit, fields
+	again := a != nil && m != a.manner
+	s.fields = fields
+	if !again {
+		s.manner = m
+	}
 	s.vers++
 	s.mu.Unlock()
-	if !again {
-		s.keep()
-		return nil
+	if again {
+		return s.run(ctx, a.q, m, 1)
 	}
-	err := s.run(ctx, a.q)
-	if err != nil {
-		s.mu.Lock()
-		s.rank = old
-		s.mu.Unlock()
-	}
-	return err
+	s.keep()
+	return nil
 }
 
 // queries are a Broker's sessions, and the queries that were asked by walking
@@ -197,8 +188,8 @@ type queries struct {
 }
 
 type figures struct {
-	asked, hits int64
-	took        time.Duration
+	asked, hits, cut int64
+	took             time.Duration
 }
 
 // A recent query is listed in q until others push it out. Its answer is kept
@@ -229,7 +220,10 @@ func (s *queries) count(a *answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.figures.asked++
-	s.figures.hits += int64(len(a.hits))
+	s.figures.hits += int64(a.total)
+	if a.cut != "" {
+		s.figures.cut++
+	}
 	s.figures.took += a.took
 }
 
@@ -237,7 +231,7 @@ func (s *queries) count(a *answer) {
 func (s *queries) add(name, owner string) (*session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := &session{b: s.b, name: name, owner: owner, number: s.numbers + 1, kept: name != "", rank: rankScore, page: 1}
+	n := &session{b: s.b, name: name, owner: owner, number: s.numbers + 1, kept: name != "", manner: plain(), page: 1}
 	if name == "" {
 		n.name = strconv.FormatUint(n.number, 10)
 	}
@@ -266,7 +260,7 @@ func (s *session) keep() {
 }
 
 // The sessions that mkdir made stand in the file queries, a line each: name=,
-// owner=, query=, rank=, limit=, page=, fields=.
+// owner=, query=, page=, fields=, and what set sets.
 const queriesName = "queries"
 
 func (s *queries) save() error {
@@ -290,8 +284,9 @@ func (s *session) line() string {
 	if s.answer != nil {
 		text = s.answer.q.String()
 	}
-	return ndb.Format(ndb.Of("name", s.name), ndb.Of("owner", s.owner), ndb.Of("query", text), ndb.Of("rank", s.rank),
-		ndb.Of("limit", s.limit), ndb.Of("page", s.page), ndb.Of("fields", strings.Join(s.fields, ",")))
+	pairs := []ndb.Pair{ndb.Of("name", s.name), ndb.Of("owner", s.owner), ndb.Of("query", text)}
+	pairs = append(pairs, s.manner.pairs()...)
+	return ndb.Format(append(pairs, ndb.Of("limit", s.manner.limit), ndb.Of("page", s.page), ndb.Of("fields", strings.Join(s.fields, ",")))...)
 }
 
 // load makes the sessions that were saved and asks their queries again. One
@@ -320,14 +315,21 @@ func (s *queries) restore(ctx context.Context, e ndb.Entry) error {
 		v, _ := e.Get(key)
 		return v
 	}
+	m := plain()
+	for _, p := range e.Pairs {
+		if _, err := m.set(e, p); err != nil {
+			return err
+		}
+	}
+	page, _ := strconv.Atoi(value("page"))
+	page = max(page, 1)
 	var a *answer
-	rank := value("rank")
 	if text := value("query"); text != "" {
 		q, err := query.Parse(text)
 		if err != nil {
 			return err
 		}
-		if a, err = s.b.answer(ctx, q, rank); err != nil {
+		if a, err = s.b.answer(ctx, q, m, page); err != nil {
 			return err
 		}
 	}
@@ -338,10 +340,8 @@ func (s *queries) restore(ctx context.Context, e ndb.Entry) error {
 	if err != nil {
 		return err
 	}
-	n.answer, n.rank, n.fields = a, rank, fieldNames(value("fields"))
-	n.limit, _ = strconv.Atoi(value("limit"))
-	page, _ := strconv.Atoi(value("page"))
-	n.page = max(1, min(page, n.pages()))
+	n.answer, n.manner, n.fields = a, m, fieldNames(value("fields"))
+	n.page = min(page, n.pages())
 	return nil
 }
 
@@ -403,9 +403,12 @@ func (s *queries) named(ctx context.Context, text string, walk bool) (*answer, e
 	}
 	canonical := q.String()
 	s.b.settle(ctx)
-	a := s.kept(canonical, s.b.engine().Mark())
+	h := s.b.hold()
+	mark := h.Mark()
+	h.release()
+	a := s.kept(canonical, mark)
 	if a == nil {
-		if a, err = s.b.answer(ctx, q, rankScore); err != nil {
+		if a, err = s.b.answer(ctx, q, plain(), 1); err != nil {
 			return nil, err
 		}
 	}

@@ -16,7 +16,9 @@ import (
 func (b *Broker) status() string {
 	st, serr := b.store.Stats()
 	mark, merr := b.indexed()
-	ix := b.engine().Stats()
+	h := b.hold()
+	defer h.release()
+	ix := h.Stats()
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	state := "idle"
@@ -36,6 +38,10 @@ func (b *Broker) status() string {
 	line(ndb.Of("disk", st.Disk+ix.Bytes))
 	line(ndb.Of("seq", st.Seq), ndb.Of("indexed-seq", mark.Seq))
 	line(ndb.Of("index-segments", ix.Segments), ndb.Of("index-bytes", ix.Bytes), ndb.Of("index-words", ix.Text))
+	line(append([]ndb.Pair{ndb.Of("index", "")}, h.files.pairs()...)...)
+	if b.rebuilding || b.reindex {
+		line(append([]ndb.Pair{ndb.Of("index-next", "")}, b.config.index.files.pairs()...)...)
+	}
 	line(ndb.Of("next-gc", b.gcAt))
 	for _, what := range []struct {
 		name string
@@ -76,7 +82,9 @@ func (s *source) pairs(stopped bool) []ndb.Pair {
 // stats are counters since the start, as Prometheus reads them.
 func (b *Broker) stats() string {
 	st, _ := b.store.Stats()
-	ix := b.engine().Stats()
+	h := b.hold()
+	defer h.release()
+	ix := h.Stats()
 	q := b.queries.stats()
 	b.mu.Lock()
 	c := b.total
@@ -92,18 +100,23 @@ func (b *Broker) stats() string {
 	metric("queries_total", q.asked)
 	metric("query_seconds_total", q.took.Seconds())
 	metric("hits_total", q.hits)
+	metric("queries_cut_total", q.cut)
 	metric("objects", st.Objects)
 	metric("store_bytes", st.Disk)
 	metric("index_documents", ix.Docs)
 	metric("index_bytes", ix.Bytes)
 	metric("index_segments", ix.Segments)
+	metric("index_deleted", ix.Deleted)
+	metric("index_words", ix.Text)
 	metric("uptime_seconds", int(time.Since(b.started).Seconds()))
 	return t.String()
 }
 
 // writeAttributes writes a line an attribute: name, documents, distinct values.
 func (b *Broker) writeAttributes(ctx context.Context, w io.Writer) error {
-	list, err := b.engine().Attributes(ctx)
+	h := b.hold()
+	defer h.release()
+	list, err := h.Attributes(ctx)
 	if err != nil {
 		return err
 	}

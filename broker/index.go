@@ -1,0 +1,298 @@
+package broker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	"harvest/fs/ndb"
+	"harvest/index"
+	"harvest/index/block"
+	"harvest/index/thin"
+)
+
+// The folder index has the file current, a line that names the index in use and
+// says how it was made, and that index in a folder named by a number. While one
+// is made anew, because the config says something else or the files are to be
+// read afresh, it is in a folder of the next number, and the old one answers
+// and follows the store; then current is replaced. A folder that current does
+// not name is what an interruption left.
+
+// indexFiles is what the files of an index depend on.
+type indexFiles struct {
+	engine             string
+	grain              block.Grain // of the block engine
+	positions, numbers bool
+}
+
+const (
+	engineRanked = "ranked"
+	engineBlock  = "block"
+)
+
+func (f indexFiles) pairs() []ndb.Pair {
+	pairs := []ndb.Pair{ndb.Of("engine", f.engine)}
+	if f.engine == engineBlock {
+		pairs = append(pairs, ndb.Of("grain", f.grain))
+	} else {
+		pairs = append(pairs, ndb.Of("positions", yesOrNo(f.positions)))
+	}
+	return append(pairs, ndb.Of("numbers", yesOrNo(f.numbers)))
+}
+
+func yesOrNo(yes bool) string {
+	if yes {
+		return "yes"
+	}
+	return "no"
+}
+
+// A held index is one that is open. It is closed when nobody uses it and it is
+// replaced, so no search fails because of that.
+type held struct {
+	index.Engine
+	files  indexFiles
+	number int
+	users  atomic.Int64 // and one while it is the Broker's
+	once   sync.Once
+	closed chan struct{}
+	err    error // of closing, when closed is
+}
+
+// release gives up what hold gave. Who holds an index of a Broker that is
+// closed holds a closed one.
+func (h *held) release() {
+	if h.users.Add(-1) == 0 {
+		h.once.Do(func() {
+			h.err = h.Engine.Close()
+			close(h.closed)
+		})
+	}
+}
+
+// hold gives the index as it is now, to be released.
+func (b *Broker) hold() *held {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.index.users.Add(1)
+	return b.index
+}
+
+func (b *Broker) indexDir(n int) string { return filepath.Join(b.dir, "index", strconv.Itoa(n)) }
+
+// openFiles opens an index, or begins one where there is none.
+func (b *Broker) openFiles(n int, files indexFiles, memory int64) (h *held, err error) {
+	h = &held{files: files, number: n, closed: make(chan struct{})}
+	h.users.Store(1)
+	set := index.Settings{NoPositions: !files.positions, NoNumbers: !files.numbers, Memory: memory, Source: texts{b}, Log: b.lg}
+	if files.engine == engineBlock {
+		h.Engine, err = block.Open(b.indexDir(n), set, files.grain)
+	} else {
+		h.Engine, err = thin.Open(b.indexDir(n), set)
+	}
+	return h, err
+}
+
+// openIndex opens the index that current names. One that cannot be used, or
+// none, is an empty one, to be made from the store.
+func (b *Broker) openIndex(c indexConfig) error {
+	n, files, err := b.readCurrent()
+	if err == nil {
+		b.index, err = b.openFiles(n, files, c.memory)
+	}
+	switch {
+	case err == nil:
+		b.clearIndexes(n)
+		b.reindex = files != c.files
+		return nil
+	case errors.Is(err, iofs.ErrNotExist), errors.Is(err, index.ErrCorrupt), errors.Is(err, index.ErrSettings):
+		if !errors.Is(err, iofs.ErrNotExist) {
+			b.lg.Warn("index is made anew", "err", err)
+		}
+		b.index = nil
+		return b.emptyIndex()
+	}
+	b.index = nil
+	return err
+}
+
+func (b *Broker) currentPath() string { return filepath.Join(b.dir, "index", "current") }
+
+func (b *Broker) readCurrent() (n int, files indexFiles, err error) {
+	text, err := os.ReadFile(b.currentPath())
+	if err != nil {
+		return 0, files, err
+	}
+	bad := fmt.Errorf("%s: %w", b.currentPath(), index.ErrCorrupt)
+	e, err := ndb.ParseLine(string(text), 1)
+	if err != nil || len(e.Pairs) == 0 {
+		return 0, files, bad
+	}
+	if n, err = e.Int(e.First()); err != nil || n < 1 || e.First().Key != "index" {
+		return 0, files, bad
+	}
+	for _, p := range e.Pairs[1:] {
+		ok := true
+		switch p.Key {
+		case "engine":
+			files.engine = p.Value
+		case "grain":
+			files.grain, ok = block.ParseGrain(p.Value)
+		case "positions":
+			files.positions, err = e.Bool(p)
+		case "numbers":
+			files.numbers, err = e.Bool(p)
+		}
+		if err != nil || !ok {
+			return 0, files, bad
+		}
+	}
+	if files.engine == engineBlock {
+		files.positions = true // it has no such choice, and the config's is yes
+	}
+	return n, files, nil
+}
+
+// clearIndexes removes the indexes but one.
+func (b *Broker) clearIndexes(but int) {
+	dir := filepath.Join(b.dir, "index")
+	list, err := os.ReadDir(dir)
+	for _, e := range list {
+		if e.Name() != "current" && e.Name() != strconv.Itoa(but) {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(dir, e.Name())))
+		}
+	}
+	if err != nil {
+		b.lg.Error("old index", "err", err)
+	}
+}
+
+// replace makes h the index in use.
+func (b *Broker) replace(h *held) error {
+	line := ndb.Format(append([]ndb.Pair{ndb.Of("index", h.number)}, h.files.pairs()...)...)
+	if err := writeFile(b.currentPath(), []byte(line+"\n")); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	old := b.index
+	b.index = h
+	b.mu.Unlock()
+	if old == nil {
+		b.clearIndexes(h.number)
+		return nil
+	}
+	old.release()
+	<-old.closed
+	if old.err != nil {
+		b.lg.Error("old index", "err", old.err)
+	}
+	return os.RemoveAll(b.indexDir(old.number))
+}
+
+// emptyIndex begins a new index, which is in use at once: there is none that
+// could answer better. Called with following held, or before there is anybody.
+func (b *Broker) emptyIndex() error {
+	h, err := b.beginIndex()
+	if err == nil {
+		err = b.replace(h)
+	}
+	return err
+}
+
+// beginIndex makes an empty index as the config wants it, in the next folder.
+func (b *Broker) beginIndex() (*held, error) {
+	b.mu.Lock()
+	c, n := b.config.index, 1
+	if b.index != nil {
+		n = b.index.number + 1
+	}
+	b.mu.Unlock()
+	if err := os.RemoveAll(b.indexDir(n)); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(b.indexDir(n), 0o777); err != nil {
+		return nil, err
+	}
+	return b.openFiles(n, c.files, c.memory)
+}
+
+// reopen opens the index anew after it has failed: whatever it holds on disk,
+// following goes on from there.
+func (b *Broker) reopen() error {
+	b.following.Lock()
+	defer b.following.Unlock()
+	b.mu.Lock()
+	old, memory := b.index, b.config.index.memory
+	b.mu.Unlock()
+	if err := old.Close(); err != nil { // searches that use it fail, and ask again
+		return err
+	}
+	h, err := b.openFiles(old.number, old.files, memory)
+	if errors.Is(err, index.ErrCorrupt) || errors.Is(err, index.ErrSettings) {
+		b.lg.Warn("index is made anew", "err", err)
+		return b.emptyIndex()
+	}
+	if err != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.index = h
+	b.mu.Unlock()
+	old.release()
+	return nil
+}
+
+// rebuildStep is how many changes a new index takes before the one in use is
+// brought up to date again, so that what is new is found meanwhile too.
+const rebuildStep = 8 << 10
+
+// rebuild makes the index anew, while the old one answers.
+func (b *Broker) rebuild(ctx context.Context) (err error) {
+	b.mu.Lock()
+	b.reindex, b.rebuilding = false, true
+	b.mu.Unlock()
+	defer func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.rebuilding = false
+		b.reindex = b.reindex || err != nil || b.index.files != b.config.index.files
+	}()
+	h, err := b.beginIndex()
+	if err != nil {
+		return err
+	}
+	for more := true; more && err == nil; {
+		if more, err = b.feed(ctx, h, rebuildStep); err == nil && more {
+			err = b.follow(ctx)
+		}
+	}
+	if err == nil {
+		err = b.finish(ctx, h)
+	}
+	if err != nil {
+		h.release()
+		err = errors.Join(err, os.RemoveAll(b.indexDir(h.number)))
+	}
+	return err
+}
+
+// finish brings a new index up to date with nothing in between, and puts it
+// in place of the old one.
+func (b *Broker) finish(ctx context.Context, h *held) error {
+	b.following.Lock()
+	defer b.following.Unlock()
+	for more := true; more; {
+		var err error
+		if more, err = b.feed(ctx, h, followFirst); err != nil {
+			return err
+		}
+	}
+	b.event("reindexed", h.files.pairs()...)
+	return b.replace(h)
+}

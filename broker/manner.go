@@ -1,0 +1,236 @@
+package broker
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"harvest/fs/ndb"
+	"harvest/index"
+	"harvest/index/query"
+)
+
+// A manner is how a query is asked: what set sets.
+type manner struct {
+	rank   string
+	limit  int    // hits of a page; 0: all
+	errors int    // in spelling, that every plain word allows
+	cased  bool   // words are to stand as they are written
+	inside bool   // plain words are found inside of others too
+	stem   string // language, or no; "": what the config says
+}
+
+// What rank may be, beside an attribute, or one with a dash before it for the
+// greatest first.
+const (
+	rankScore   = "score"
+	rankVector  = "vector"
+	rankURL     = "url"
+	rankUpdated = "updated"
+)
+
+const (
+	maxErrors   = 8
+	mannerUsage = "set rank=score|vector|url|updated|[-]ATTRIBUTE limit=N errors=0…8 case=yes|no word=yes|no stem=LANGUAGE|no fields=NAME,NAME"
+)
+
+func plain() manner { return manner{rank: rankScore} }
+
+// set takes one key=value; it says whether the key is one of a manner.
+func (m *manner) set(e ndb.Entry, p ndb.Pair) (known bool, err error) {
+	switch p.Key {
+	case "rank":
+		if p.Value == "" || p.Value == "-" {
+			return true, fmt.Errorf("set rank=%s: not score, vector, url, updated or an attribute", p.Value)
+		}
+		m.rank = p.Value
+	case "limit":
+		m.limit, err = number(p, math.MaxInt32, "from 0 (all)")
+	case "errors":
+		m.errors, err = number(p, maxErrors, "from 0 to 8")
+	case "case":
+		m.cased, err = yes(e, p)
+	case "word":
+		m.inside, err = yes(e, p)
+		m.inside = !m.inside
+	case "stem":
+		if m.stem = p.Value; p.Value != "" {
+			if serr := checkStem(p.Value); serr != nil {
+				err = fmt.Errorf("set %w", serr)
+			}
+		}
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+func number(p ndb.Pair, most int, want string) (int, error) {
+	n, err := strconv.Atoi(p.Value)
+	if err != nil || n < 0 || n > most {
+		return 0, fmt.Errorf("set %s=%s: not a number %s", p.Key, p.Value, want)
+	}
+	return n, nil
+}
+
+func yes(e ndb.Entry, p ndb.Pair) (bool, error) {
+	v, err := e.Bool(p)
+	if err != nil {
+		return false, fmt.Errorf("set %s=%s: neither yes nor no", p.Key, p.Value)
+	}
+	return v, nil
+}
+
+// pairs are the manner as set takes it, but for limit, which is of pages.
+func (m manner) pairs() []ndb.Pair {
+	return []ndb.Pair{ndb.Of("rank", m.rank), ndb.Of("errors", m.errors), ndb.Of("case", yesOrNo(m.cased)),
+		ndb.Of("word", yesOrNo(!m.inside)), ndb.Of("stem", m.stem)}
+}
+
+// byStore tells that the order is none that the index knows.
+func (m manner) byStore() bool { return m.rank == rankURL || m.rank == rankUpdated }
+
+// options are how the index is asked for q.
+func (b *Broker) options(ctx context.Context, q query.Node, m manner) (opt index.Options, err error) {
+	b.mu.Lock()
+	c := b.config
+	b.mu.Unlock()
+	opt = index.Options{Weight: c.weight, Errors: m.errors, Case: m.cased}
+	switch m.rank {
+	case rankScore:
+	case rankVector:
+		opt.Rank = index.RankVector
+	case rankURL, rankUpdated:
+		opt.Rank = index.RankNone
+	default:
+		opt.Rank = index.RankValue
+		opt.Sort, opt.Reverse = strings.CutPrefix(m.rank, "-")
+		opt.Sort = index.Attr(opt.Sort)
+	}
+	stem := m.stem
+	if stem == "" {
+		stem = c.index.stem
+	}
+	if stem != "" && stem != "no" {
+		if opt.Stem, err = index.Stemmer(stem); err != nil {
+			return opt, err
+		}
+	}
+	if bag, ok := q.(query.Bag); ok {
+		var stop map[string]bool
+		if stop, err = b.stopWords(ctx, bag, c); len(stop) > 0 {
+			opt.Stop = func(word string) bool { return stop[word] }
+		}
+	}
+	return opt, err
+}
+
+// ask is what the index is asked when q is asked in this manner.
+func (m manner) ask(q query.Node) query.Node {
+	if !m.inside {
+		return q
+	}
+	in := func(list []query.Node) []query.Node {
+		out := make([]query.Node, len(list))
+		for i, n := range list {
+			out[i] = m.ask(n)
+		}
+		return out
+	}
+	switch q := q.(type) {
+	case query.Word:
+		if oneWord(q.Text) {
+			return query.Wild{Pattern: "*" + q.Text + "*"}
+		}
+	case query.Attr:
+		return query.Attr{Name: q.Name, Value: m.ask(q.Value)}
+	case query.Not:
+		return query.Not{Node: m.ask(q.Node)}
+	case query.And:
+		return query.And(in(q))
+	case query.Or:
+		return query.Or(in(q))
+	case query.Bag:
+		return query.Bag(in(q))
+	case query.Near:
+		q.Nodes = in(q.Nodes)
+		return q
+	}
+	return q
+}
+
+// oneWord tells that text is one word of an index, not several with something
+// between them.
+func oneWord(text string) bool {
+	n := 0
+	index.Words(text, func(w *index.Word) bool {
+		n++
+		return n < 2
+	})
+	return n == 1
+}
+
+// stopWords are the words of a query that it goes without: those of the config,
+// and those that nearly all objects have.
+func (b *Broker) stopWords(ctx context.Context, q query.Bag, c *config) (map[string]bool, error) {
+	stop := make(map[string]bool)
+	for _, n := range q {
+		w, ok := n.(query.Word)
+		if !ok {
+			continue
+		}
+		word := string(index.Fold(nil, w.Text))
+		common, err := c.stop[word], error(nil)
+		if !common && c.common > 0 && oneWord(w.Text) {
+			common, err = b.common(ctx, w, c)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if common {
+			stop[word] = true
+		}
+	}
+	return stop, nil
+}
+
+// commons are which words are common, as far as it was looked up, in an index
+// with one mark.
+type commons struct {
+	mark  string
+	words map[query.Word]bool
+}
+
+const maxCommons = 4096
+
+// common tells whether nearly all objects have a word.
+func (b *Broker) common(ctx context.Context, w query.Word, c *config) (bool, error) {
+	h := b.hold()
+	defer h.release()
+	docs := h.Stats().Docs
+	if docs < fewObjects {
+		return false, nil
+	}
+	mark := h.Mark()
+	b.mu.Lock()
+	if b.commons.mark != mark || len(b.commons.words) >= maxCommons {
+		b.commons = commons{mark, make(map[query.Word]bool)}
+	}
+	words := b.commons.words
+	yes, known := words[w]
+	b.mu.Unlock()
+	if known {
+		return yes, nil
+	}
+	r, err := h.Search(ctx, w, index.Options{Weight: c.weight, Limit: 1, Count: true, Rank: index.RankNone})
+	if err != nil {
+		return false, err
+	}
+	yes = r.Total*100 > docs*c.common
+	b.mu.Lock()
+	words[w] = yes
+	b.mu.Unlock()
+	return yes, nil
+}
