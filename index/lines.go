@@ -1,143 +1,117 @@
 package index
 
 import (
+	"cmp"
+	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"harvest/index/query"
 )
 
 // A Line is a line of a document in which a query matches.
 type Line struct {
-	Attr string
-	Text string // without its newline and the white space around it
+	Attr   string
+	Text   string   // without its newline and the white space around it
+	Ranges [][2]int // the bytes of Text that match, in order, apart from each other
+	Errors int      // the fewest that one of the matches has
 }
 
-// Lines gives the lines of a document's fields in which words or phrases of q
-// stand that are not under a not, in the order of the fields; a phrase that
-// runs over lines counts for the one it begins on. The text of a line is cut
-// to max bytes around the match.
-func Lines(q query.Node, opt Options, fields []Field, max int, yield func(Line) bool) {
-	var leaves []*lineLeaf
-	collect(q, "", &leaves)
-	for i := range fields {
-		f := &fields[i]
-		name := Attr(f.Name)
-		var here []*lineLeaf
-		for _, l := range leaves {
-			if len(l.words) > 0 && l.weight(opt, name) > 0 {
-				here = append(here, l)
+// Lines gives the lines of a document in which words, phrases or patterns of q
+// stand that are not under a not; see Matcher.Lines. A query that does not
+// compile has none.
+func Lines(q query.Node, opt Options, fields []Field, limit int, yield func(Line) bool) {
+	if m, err := Compile(q, opt); err == nil {
+		m.Lines(fields, limit, yield)
+	}
+}
+
+// Lines calls yield for the lines of a document in which words, phrases or
+// patterns of the query stand that are not under a not, in the order of the
+// fields, until it returns false. It does so whether or not the document
+// matches. A phrase that runs over lines counts for the one it begins on. A
+// line of more than limit bytes is cut to that around its first match.
+func (m *Matcher) Lines(fields []Field, limit int, yield func(Line) bool) {
+	m.open(fields)
+	defer m.release()
+	var spans []span
+	for i := range m.fields {
+		v := &m.fields[i]
+		spans = spans[:0]
+		for _, f := range m.leaves {
+			if f.looks(v) && f.leaf.in(m, v) {
+				spans = f.leaf.spans(m, v, spans)
 			}
 		}
-		if len(here) > 0 && !lines(here, f, max, yield) {
+		slices.SortFunc(spans, func(a, b span) int {
+			return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(b.end, a.end))
+		})
+		if !matchedLines(v, spans, limit, yield) {
 			return
 		}
 	}
 }
 
-// collect gathers the leaves that score.
-func collect(q query.Node, attr string, out *[]*lineLeaf) {
-	switch q := q.(type) {
-	case query.Attr:
-		collect(q.Value, Attr(q.Name), out)
-	case query.And:
-		for _, n := range q {
-			collect(n, attr, out)
+// matchedLines groups the spans in a value by the lines they begin on.
+func matchedLines(v *value, spans []span, limit int, yield func(Line) bool) bool {
+	for len(spans) > 0 {
+		begin := strings.LastIndexByte(v.text[:spans[0].start], '\n') + 1
+		end := len(v.text)
+		if i := strings.IndexByte(v.text[spans[0].start:], '\n'); i >= 0 {
+			end = spans[0].start + i
 		}
-	case query.Or:
-		for _, n := range q {
-			collect(n, attr, out)
+		n := 1
+		for n < len(spans) && spans[n].start <= end {
+			n++
 		}
-	case query.Bag:
-		collect(query.Or(q), attr, out)
-	case query.Word:
-		*out = append(*out, newLineLeaf(q.Text, attr))
-	case query.Phrase:
-		*out = append(*out, newLineLeaf(q.Text, attr))
+		if !yield(newLine(v, begin, end, spans[:n], limit)) {
+			return false
+		}
+		spans = spans[n:]
 	}
+	return true
 }
 
-// lines goes through the words of one value once. A leaf of n words has up to
-// n-1 beginnings of itself open, each with the byte it began at.
-func lines(leaves []*lineLeaf, f *Field, max int, yield func(Line) bool) bool {
-	open := make([][]int, len(leaves)) // by leaf, by words seen: where it began, or -1
-	for i, l := range leaves {
-		open[i] = make([]int, len(l.words))
-		for j := range open[i] {
-			open[i][j] = -1
+// newLine makes the line from begin to end, with its matches.
+func newLine(v *value, begin, end int, spans []span, limit int) Line {
+	begin, end = cut(v.text, begin, end, spans[0].start, limit)
+	text := v.text[begin:end]
+	begin += len(text) - len(strings.TrimLeft(text, " \t\r\n\v\f"))
+	text = strings.TrimSpace(text)
+	l := Line{Attr: v.field, Errors: spans[0].errors}
+	valid := func(s string) string { return strings.ToValidUTF8(s, "") }
+	for _, s := range spans {
+		l.Errors = min(l.Errors, s.errors)
+		from, to := clamp(s.start-begin, len(text)), clamp(s.end-begin, len(text))
+		if from == to {
+			continue
+		}
+		from, to = len(valid(text[:from])), len(valid(text[:to]))
+		if n := len(l.Ranges); n > 0 && from <= l.Ranges[n-1][1] {
+			l.Ranges[n-1][1] = max(l.Ranges[n-1][1], to)
+		} else {
+			l.Ranges = append(l.Ranges, [2]int{from, to})
 		}
 	}
-	more := true
-	shown := 0 // bytes of the value up to which lines were given
-	Words(f.Text, func(w *Word) bool {
-		if w.Whole {
-			return true
-		}
-		word, start := w.Text, w.Start
-		found := -1
-		for i, l := range leaves {
-			if at := advance(open[i], l.words, word, start); at >= shown && (found < 0 || at < found) {
-				found = at
-			}
-		}
-		if found >= 0 {
-			var text string
-			text, shown = lineAt(f.Text, found, max)
-			more = yield(Line{f.Name, text})
-		}
-		return more
-	})
-	return more
+	l.Text = valid(text)
+	return l
 }
 
-// advance takes one word. open[j] is where the words up to j began, if they
-// stand just before; it returns where all of them began, or -1.
-func advance(open []int, words []string, word []byte, start int) int {
-	for j := len(words) - 1; j >= 0; j-- {
-		at := start
-		if j > 0 {
-			at = open[j-1]
+func clamp(i, n int) int { return min(max(i, 0), n) }
+
+// cut takes limit bytes of a line that is longer, around a match, with some of
+// what is before it.
+func cut(text string, begin, end, at, limit int) (int, int) {
+	if end-begin <= limit {
+		return begin, end
+	}
+	if at-begin > limit/2 {
+		for begin = at - limit/4; begin < at && !utf8.RuneStart(text[begin]); begin++ {
 		}
-		if at >= 0 && words[j] != string(word) {
-			at = -1
+	}
+	if begin+limit < end {
+		for end = begin + limit; end > begin && !utf8.RuneStart(text[end]); end-- {
 		}
-		open[j] = at
 	}
-	return open[len(words)-1]
-}
-
-// lineAt is the line of text around a byte, and where the next begins.
-func lineAt(text string, at, max int) (line string, next int) {
-	begin := strings.LastIndexByte(text[:at], '\n') + 1
-	end := len(text)
-	if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
-		end = at + i
-	}
-	next = end
-	if end-begin > max { // show the match with some of what is before it
-		if at-begin > max/2 {
-			begin = at - max/4
-		}
-		end = min(begin+max, end)
-	}
-	return strings.TrimSpace(strings.ToValidUTF8(text[begin:end], "")), next
-}
-
-// A lineLeaf is a word or phrase of the query with the attribute it is asked of.
-type lineLeaf struct {
-	attr  string // "" for any that has a weight
-	words []string
-}
-
-func newLineLeaf(text, attr string) *lineLeaf { return &lineLeaf{attr, terms(text)} }
-
-// weight is that of an attribute for the leaf; one that is named counts.
-func (l *lineLeaf) weight(opt Options, attr string) float64 {
-	if l.attr != "" && l.attr != attr {
-		return 0
-	}
-	w := max(opt.Weigh(attr), 0)
-	if w == 0 && l.attr != "" {
-		w = 1
-	}
-	return w
+	return begin, end
 }

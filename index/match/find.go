@@ -51,6 +51,9 @@ func (p *Pattern) Has(text []byte) bool {
 	return ok
 }
 
+// HasString is Has.
+func (p *Pattern) HasString(text string) bool { return p.Has(bytesOf(text)) }
+
 func (p *Pattern) prepare() {
 	if p.ahead != nil {
 		return

@@ -1,0 +1,490 @@
+package index
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"harvest/index/match"
+	"harvest/index/query"
+)
+
+// word compiles a leaf that stands for words. Beside others (near) a compound
+// is the phrase of its parts: it has no place among them itself.
+func (m *Matcher) word(q query.Node, near bool) (leaf, error) {
+	opt := match.Options{Case: m.opt.Case}
+	switch q := q.(type) {
+	case query.Word:
+		return m.plainWord(q, near)
+	case query.Phrase:
+		return newPhrase(phraseOf(q.Text), m.opt.Case), nil
+	case query.Wild:
+		opt.Syntax = match.Wild
+		return newPattern(m.fold(q.Pattern), opt, near)
+	case query.Regexp:
+		opt.Syntax = match.Regexp
+		return newPattern(foldWide(q.Expr, m.opt.Case), opt, near)
+	case query.Fuzzy:
+		opt.Errors, opt.Costs, opt.Parts = m.errors(q), m.opt.Costs, true
+		return newPattern(m.fold(q.Text), opt, near)
+	}
+	return nil, bad(q, "is nothing to look for")
+}
+
+// fold is text as words are compared.
+func (m *Matcher) fold(text string) string {
+	if m.opt.Case {
+		var b []byte
+		for i := 0; i < len(text); {
+			n := 1
+			if text[i] < utf8.RuneSelf {
+				b = append(b, text[i])
+			} else {
+				n = cluster(text[i:])
+				b = appendCasedChar(b, text[i:i+n])
+			}
+			i += n
+		}
+		return string(b)
+	}
+	return string(Fold(nil, text))
+}
+
+// foldWide folds the characters of an expression that are not ASCII.
+func foldWide(expr string, cased bool) string {
+	if cased || isASCII(expr) {
+		return expr
+	}
+	var b []byte
+	for _, r := range expr {
+		if r < utf8.RuneSelf {
+			b = append(b, byte(r))
+		} else {
+			b = Fold(b, string(r))
+		}
+	}
+	return string(b)
+}
+
+// errors is how many a fuzzy word or phrase allows; see Compile.
+func (m *Matcher) errors(f query.Fuzzy) int {
+	if !f.Best {
+		return f.Errors
+	}
+	return min(match.MaxErrors, max(1, utf8.RuneCountInString(f.Text)/2))
+}
+
+func (m *Matcher) plainWord(q query.Word, near bool) (leaf, error) {
+	words, single := queryWord(q.Text)
+	if near && single && !simpleTerm(words[0].folded) {
+		words, single = phraseOf(q.Text), false
+	}
+	if !single {
+		return newPhrase(words, m.opt.Case), nil
+	}
+	text := words[0].as(m.opt.Case)
+	if k := min(m.opt.Errors, utf8.RuneCountInString(text)-1); k > 0 {
+		return newPattern(text, match.Options{Case: m.opt.Case, Errors: k, Costs: m.opt.Costs}, near)
+	}
+	if m.opt.Stem != nil && !m.opt.Case {
+		stem := m.opt.Stem
+		return &pattern{match: remember(stem, stem(text)), near: near}, nil
+	}
+	return newPhrase(words, m.opt.Case), nil
+}
+
+// simpleTerm tells a word from a compound.
+func simpleTerm(term string) bool {
+	return !strings.ContainsFunc(term, func(r rune) bool { return r < utf8.RuneSelf && !alnum(byte(r)) })
+}
+
+// remember tells words that stem maps to a stem. It keeps what it has learned
+// of some thousand words.
+func remember(stem func(string) string, want string) func([]byte) (int, bool) {
+	known := map[string]bool{}
+	return func(word []byte) (int, bool) {
+		is, ok := known[string(word)]
+		if !ok {
+			if len(known) >= 1<<14 {
+				clear(known)
+			}
+			is = stem(string(word)) == want
+			known[string(word)] = is
+		}
+		return 0, is
+	}
+}
+
+// A phrase is words one after another, or one word.
+type phrase struct {
+	words  []string
+	at     []int  // their places, from that of the first
+	prefix []bool // they stand for all words they begin
+	cased  bool
+	number bool // one is a number
+	easy   bool // ASCII letters and digits: bytes decide
+
+	anchor int // the word to look for
+	find   *match.Searcher
+}
+
+func newPhrase(words []wordOf, cased bool) leaf {
+	p := &phrase{cased: cased, easy: true}
+	for i, w := range words {
+		text := w.as(cased)
+		p.words = append(p.words, text)
+		p.at = append(p.at, w.pos-words[0].pos)
+		p.prefix = append(p.prefix, w.prefix)
+		p.number = p.number || isNumber([]byte(text))
+		p.easy = p.easy && simple(text) && p.at[i] == i
+		if len(text) > len(p.words[p.anchor]) {
+			p.anchor = i
+		}
+	}
+	if len(words) > 0 && isASCII(p.words[p.anchor]) {
+		p.find = match.NewSearcher(p.words[p.anchor], !cased)
+	}
+	return p
+}
+
+func (p *phrase) cost() int {
+	if p.find == nil {
+		return costText
+	}
+	return costBytes
+}
+
+func (p *phrase) in(m *Matcher, v *value) bool {
+	switch {
+	case len(p.words) == 0 || p.number && !m.numbers:
+		return false
+	case p.find != nil && len(p.words) == 1:
+		if p.inBytes(m, v.text) {
+			return true
+		}
+	case p.easy:
+		if p.inBytes(m, v.text) {
+			return true
+		}
+	case p.find != nil:
+		if _, _, ok := p.find.FindString(v.text, 0); !ok && v.isASCII() {
+			return false
+		}
+		return p.inWords(m, v)
+	}
+	if v.isASCII() {
+		return false
+	}
+	if len(p.words) == 1 {
+		return m.oddWords(v).holds(p.words[0], p.prefix[0])
+	}
+	return p.inWords(m, v)
+}
+
+// inBytes looks for the word, or the phrase if it is easy, where all is ASCII.
+func (p *phrase) inBytes(m *Matcher, text string) bool {
+	for at := 0; ; {
+		start, end, ok := p.find.FindString(text, at)
+		if !ok {
+			return false
+		}
+		at = start + 1
+		if start > 0 && (alnum(text[start-1]) || text[start-1] >= utf8.RuneSelf) {
+			continue
+		}
+		if !p.easy {
+			if ok, at = p.inStretch(m, text, start); ok {
+				return true
+			}
+			continue
+		}
+		if end, ok = p.ends(text, end); ok && p.goesOn(text, end) && p.cameBefore(text, start) {
+			return true
+		}
+	}
+}
+
+// ends tells whether the word at hand, the anchor, ends at a place; one of
+// MaxWord bytes may go on.
+func (p *phrase) ends(text string, end int) (int, bool) {
+	if len(p.words[p.anchor]) == MaxWord {
+		for end < len(text) && alnum(text[end]) {
+			end++
+		}
+	}
+	return end, end == len(text) || !alnum(text[end]) && text[end] < utf8.RuneSelf
+}
+
+// goesOn tells whether the words after the anchor follow.
+func (p *phrase) goesOn(text string, at int) bool {
+	for _, w := range p.words[p.anchor+1:] {
+		for at < len(text) && !alnum(text[at]) && text[at] < utf8.RuneSelf {
+			at++
+		}
+		start := at
+		for at < len(text) && alnum(text[at]) {
+			at++
+		}
+		if at < len(text) && text[at] >= utf8.RuneSelf || !p.equal(text[start:at], w) {
+			return false
+		}
+	}
+	return true
+}
+
+// cameBefore tells whether the words before the anchor do.
+func (p *phrase) cameBefore(text string, at int) bool {
+	for i := p.anchor - 1; i >= 0; i-- {
+		for at > 0 && !alnum(text[at-1]) && text[at-1] < utf8.RuneSelf {
+			at--
+		}
+		end := at
+		for at > 0 && alnum(text[at-1]) {
+			at--
+		}
+		if at > 0 && text[at-1] >= utf8.RuneSelf || !p.equal(text[at:end], p.words[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// equal compares a word of text with one of the query.
+func (p *phrase) equal(text, word string) bool {
+	if len(text) > MaxWord {
+		text = text[:MaxWord]
+	}
+	if len(text) != len(word) {
+		return false
+	}
+	if p.cased {
+		return text == word
+	}
+	for i := range len(text) {
+		if class[text[i]] != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// inStretch looks for a compound in a stretch of text around a place, and
+// tells where the next begins.
+func (p *phrase) inStretch(m *Matcher, text string, at int) (bool, int) {
+	begin, end := stretch(text, at)
+	if !isASCII(text[begin:end]) {
+		return false, end
+	}
+	m.some.reset()
+	m.cut(&m.some, text[begin:end], begin)
+	return m.some.holds(p.words[0], false), end
+}
+
+// inWords looks among the words of the value.
+func (p *phrase) inWords(m *Matcher, v *value) bool {
+	return p.run(m.allWords(v), func(span) bool { return true })
+}
+
+func (p *phrase) spans(m *Matcher, v *value, dst []span) []span {
+	if len(p.words) == 0 || p.number && !m.numbers {
+		return dst
+	}
+	p.run(m.allWords(v), func(s span) bool {
+		dst = append(dst, s)
+		return false
+	})
+	return dst
+}
+
+// run calls yield for each place among tokens until it returns true.
+func (p *phrase) run(t *tokens, yield func(span) bool) bool {
+	for i := range t.parts {
+		last := i + p.at[len(p.at)-1]
+		if last >= len(t.parts) {
+			break
+		}
+		if p.all(t, i) {
+			s := t.parts[i].span()
+			s.last, s.end = last, int(t.parts[last].end)
+			if yield(s) {
+				return true
+			}
+		}
+	}
+	if len(p.words) > 1 {
+		return false
+	}
+	for i := range t.wholes {
+		if k := &t.wholes[i]; t.is(k, p.words[0], p.prefix[0]) && yield(k.span()) {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *phrase) all(t *tokens, first int) bool {
+	for j, w := range p.words {
+		if !t.is(&t.parts[first+p.at[j]], w, p.prefix[j]) {
+			return false
+		}
+	}
+	return true
+}
+
+// A pattern is tried on every word, or those around a piece it must hold.
+type pattern struct {
+	match  func(word []byte) (errors int, ok bool)
+	pieces []*match.Searcher // one of which each word holds that is ASCII
+	some   bool              // that are known
+	near   bool              // it must have a place: no compound
+}
+
+func newPattern(expr string, opt match.Options, near bool) (leaf, error) {
+	compiled, err := match.Compile(expr, opt)
+	if err != nil {
+		return nil, err
+	}
+	p := &pattern{match: compiled.Match, near: near}
+	for _, s := range compiled.Required() {
+		p.some = true
+		if isASCII(s) {
+			p.pieces = append(p.pieces, match.NewSearcher(s, !opt.Case))
+		}
+	}
+	return p, nil
+}
+
+func (p *pattern) cost() int {
+	if p.some {
+		return costWords
+	}
+	return costPattern
+}
+
+func (p *pattern) in(m *Matcher, v *value) bool {
+	if !p.some {
+		return p.among(m, m.allWords(v))
+	}
+	for _, f := range p.pieces {
+		for at := 0; ; {
+			start, _, ok := f.FindString(v.text, at)
+			if !ok {
+				break
+			}
+			begin, end := stretch(v.text, start)
+			if at = end; isASCII(v.text[begin:end]) {
+				m.some.reset()
+				m.cut(&m.some, v.text[begin:end], begin)
+				if p.among(m, &m.some) {
+					return true
+				}
+			}
+		}
+	}
+	return !v.isASCII() && p.among(m, m.oddWords(v))
+}
+
+func (p *pattern) among(m *Matcher, t *tokens) bool {
+	return p.each(m, t, func(span) bool { return true })
+}
+
+func (p *pattern) spans(m *Matcher, v *value, dst []span) []span {
+	p.each(m, m.allWords(v), func(s span) bool {
+		dst = append(dst, s)
+		return false
+	})
+	return dst
+}
+
+// each calls yield for the words that match until it returns true.
+func (p *pattern) each(m *Matcher, t *tokens, yield func(span) bool) bool {
+	lists := [2][]token{t.parts, t.wholes}
+	if p.near {
+		lists[1] = nil
+	}
+	for _, list := range lists {
+		for i := range list {
+			k := &list[i]
+			word := t.text(k)
+			if !m.numbers && isNumber(word) {
+				continue
+			}
+			if errors, ok := p.match(word); ok {
+				s := k.span()
+				s.errors = errors
+				if yield(s) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// A lineText is a pattern found in the lines of a text.
+type lineText struct{ p *match.Pattern }
+
+func (m *Matcher) textRegexp(q query.Regexp) (leaf, error) {
+	p, err := match.Compile(q.Expr, match.Options{Syntax: match.Regexp, Case: m.opt.Case, Lines: true})
+	return lineText{p}, err
+}
+
+func (m *Matcher) textFuzzy(q query.Fuzzy) (leaf, error) {
+	p, err := match.Compile(q.Text, match.Options{Errors: m.errors(q), Costs: m.opt.Costs, Parts: true,
+		Case: m.opt.Case, Lines: true})
+	return lineText{p}, err
+}
+
+func (lineText) cost() int { return costText }
+
+func (l lineText) in(m *Matcher, v *value) bool {
+	if v.text == "" {
+		return false // has no line
+	}
+	if strings.IndexByte(v.text, '\r') < 0 {
+		return l.p.HasString(strings.TrimSuffix(v.text, "\n"))
+	}
+	return lines(v.text, func(line string, _ int) bool { return l.p.HasString(line) })
+}
+
+// lines calls yield for the lines of text, without what ends them, and where
+// they begin, until it returns true.
+func lines(text string, yield func(line string, at int) bool) bool {
+	for at := 0; at < len(text); {
+		end, next := len(text), len(text)
+		if i := strings.IndexByte(text[at:], '\n'); i >= 0 {
+			end, next = at+i, at+i+1
+		}
+		if yield(strings.TrimSuffix(text[at:end], "\r"), at) {
+			return true
+		}
+		at = next
+	}
+	return false
+}
+
+func (l lineText) spans(_ *Matcher, v *value, dst []span) []span {
+	lines(v.text, func(line string, begin int) bool {
+		for at := 0; at <= len(line); {
+			start, end, errors, ok := l.p.FindString(line, at)
+			if !ok {
+				break
+			}
+			dst = append(dst, span{0, 0, begin + start, begin + end, errors})
+			if at = end; end == start {
+				_, n := utf8.DecodeRuneInString(line[at:])
+				at += max(n, 1)
+			}
+		}
+		return false
+	})
+	return dst
+}
+
+// bySpan sorts spans by where they begin, then end.
+func bySpan(list []span) {
+	slices.SortFunc(list, func(a, b span) int {
+		return cmp.Or(cmp.Compare(a.first, b.first), cmp.Compare(a.last, b.last), cmp.Compare(a.start, b.start))
+	})
+}

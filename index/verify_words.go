@@ -1,0 +1,279 @@
+package index
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+	"unsafe"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// A value is one of the document at hand.
+type value struct {
+	field  string // its attribute as it was written
+	name   string
+	weighs bool
+	text   string
+	known  uint8 // what of the below is
+	ascii  bool
+	odd    tokens // the words of stretches that are not ASCII
+	all    tokens
+}
+
+const (
+	knowASCII = 1 << iota
+	knowOdd
+	knowAll
+)
+
+// isASCII tells whether a value is ASCII throughout.
+func (v *value) isASCII() bool {
+	if v.known&knowASCII == 0 {
+		v.known |= knowASCII
+		v.ascii = indexWide(v.text, 0) < 0
+	}
+	return v.ascii
+}
+
+// indexWide is the place of the first byte from a place on that is not ASCII;
+// -1 if all are.
+func indexWide(text string, at int) int {
+	const high = 0x8080808080808080
+	b := unsafe.Slice(unsafe.StringData(text), len(text))
+	for ; at+8 <= len(b); at += 8 {
+		if z := binary.LittleEndian.Uint64(b[at:]) & high; z != 0 {
+			return at + bits.TrailingZeros64(z)>>3
+		}
+	}
+	for ; at < len(b); at++ {
+		if b[at] >= utf8.RuneSelf {
+			return at
+		}
+	}
+	return -1
+}
+
+// Tokens are the words of a text: those with positions, which are their
+// places in parts, and compounds.
+type tokens struct {
+	bytes  []byte
+	parts  []token
+	wholes []token
+}
+
+type token struct {
+	from, to   uint32 // in bytes
+	pos        uint32
+	start, end uint32
+}
+
+func (t *tokens) reset() { t.bytes, t.parts, t.wholes = t.bytes[:0], t.parts[:0], t.wholes[:0] }
+
+func (t *tokens) text(k *token) []byte { return t.bytes[k.from:k.to] }
+
+func (k *token) span() span {
+	return span{int(k.pos), int(k.pos), int(k.start), int(k.end), 0}
+}
+
+// cut adds the words of text, which stands at a place of the value.
+func (m *Matcher) cut(t *tokens, text string, at int) {
+	m.a.pos = 0
+	m.a.words(text, func(w *Word) bool {
+		from := len(t.bytes)
+		t.bytes = m.appendWord(t.bytes, w, text)
+		k := token{uint32(from), uint32(len(t.bytes)), uint32(w.Pos), uint32(at + w.Start), uint32(at + w.End)}
+		if w.Whole {
+			t.wholes = append(t.wholes, k)
+		} else {
+			t.parts = append(t.parts, k)
+		}
+		return true
+	})
+}
+
+// appendWord appends a word as it is compared.
+func (m *Matcher) appendWord(dst []byte, w *Word, text string) []byte {
+	if !m.opt.Case {
+		return append(dst, w.Text...)
+	}
+	return appendCased(dst, text[w.Start:w.End])
+}
+
+// oddWords are the words of stretches between white space that are not ASCII;
+// all others can be told by their bytes.
+func (m *Matcher) oddWords(v *value) *tokens {
+	if v.known&knowOdd != 0 {
+		return &v.odd
+	}
+	v.known |= knowOdd
+	v.odd.reset()
+	for at := indexWide(v.text, 0); at >= 0; at = indexWide(v.text, at) {
+		begin, end := stretch(v.text, at)
+		m.cut(&v.odd, v.text[begin:end], begin)
+		at = end
+	}
+	return &v.odd
+}
+
+// stretch is what stands around a place up to white space, across which no
+// word goes.
+func stretch(text string, at int) (begin, end int) {
+	for begin = at; begin > 0 && text[begin-1] > ' '; begin-- {
+	}
+	for end = at; end < len(text) && text[end] > ' '; end++ {
+	}
+	return begin, end
+}
+
+// allWords are the words of a value.
+func (m *Matcher) allWords(v *value) *tokens {
+	if v.known&knowAll == 0 {
+		v.known |= knowAll
+		v.all.reset()
+		m.cut(&v.all, v.text, 0)
+	}
+	return &v.all
+}
+
+// appendCased appends a word as Words gives it, but with its case as it is.
+func appendCased(dst []byte, s string) []byte {
+	room := len(dst) + MaxWord
+	for i := 0; i < len(s); {
+		if s[i] < utf8.RuneSelf {
+			dst = append(dst, s[i])
+			i++
+			continue
+		}
+		n := cluster(s[i:])
+		dst = appendCasedChar(dst, s[i:i+n])
+		i += n
+	}
+	if len(dst) > room {
+		for !utf8.RuneStart(dst[room]) {
+			room--
+		}
+		dst = dst[:room]
+	}
+	return dst
+}
+
+func appendCasedChar(dst []byte, c string) []byte {
+	r, _ := utf8.DecodeRuneInString(c)
+	var room [4 * utf8.UTFMax]byte
+	folded := Fold(room[:0], c)
+	switch {
+	case len(folded) == 0:
+		return dst
+	case !unicode.In(r, unicode.L, unicode.N, unicode.M): // a joiner
+		if len(folded) == 1 {
+			return append(dst, folded[0])
+		}
+		return append(dst, '.')
+	case ideograph(r):
+		return append(dst, folded...)
+	}
+	s := plain(norm.NFKD.String(c))
+	if s == "" || odd(r, s) {
+		s = plain(norm.NFD.String(c))
+	}
+	return append(dst, s...)
+}
+
+// A word of a query: what the index has for it.
+type wordOf struct {
+	folded string
+	cased  string
+	pos    int
+	prefix bool // stands for all words it begins: a Chinese or Japanese character alone
+}
+
+// as is the word as a Matcher compares it.
+func (w *wordOf) as(cased bool) string {
+	if cased {
+		return w.cased
+	}
+	return w.folded
+}
+
+// phraseOf are the words of a phrase. Of a run of Chinese or Japanese the last
+// character is not one: the pair before it says as much.
+func phraseOf(text string) (out []wordOf) {
+	end := -1 // of the last pair
+	Words(text, func(w *Word) bool {
+		if w.Whole {
+			return true
+		}
+		single := w.CJK && utf8.RuneCount(w.Text) == 1
+		if single && w.End == end {
+			return true
+		}
+		if w.CJK {
+			end = w.End
+		}
+		cased := string(appendCased(nil, text[w.Start:w.End]))
+		out = append(out, wordOf{string(w.Text), cased, w.Pos, single})
+		return true
+	})
+	return out
+}
+
+// queryWord is the words of a query's word. It is single if it is one term
+// that can be misspelt or stemmed: no phrase, no Chinese or Japanese.
+func queryWord(text string) (words []wordOf, single bool) {
+	parts := 0
+	cjk := false
+	var compound []wordOf
+	first, last, from, to := -1, 0, -1, 0
+	Words(text, func(w *Word) bool {
+		if w.Whole {
+			cased := string(appendCased(nil, text[w.Start:w.End]))
+			compound = append(compound, wordOf{string(w.Text), cased, 0, false})
+			from, to = w.Start, w.End
+			return true
+		}
+		parts++
+		cjk = cjk || w.CJK
+		if first < 0 {
+			first = w.Start
+		}
+		last = w.End
+		return true
+	})
+	if len(compound) == 1 && from == first && to == last {
+		return compound, true
+	}
+	words = phraseOf(text)
+	return words, parts == 1 && !cjk
+}
+
+// alnum tells ASCII letters and digits.
+func alnum(c byte) bool { return class[c] >= '0' }
+
+// simple tells a word of ASCII letters and digits.
+func simple(word string) bool {
+	for i := range len(word) {
+		if !alnum(word[i]) {
+			return false
+		}
+	}
+	return word != ""
+}
+
+func isASCII(s string) bool { return indexWide(s, 0) < 0 }
+
+// holds tells whether a word is among tokens.
+func (t *tokens) holds(word string, prefix bool) bool {
+	return slices.ContainsFunc(t.parts, func(k token) bool { return t.is(&k, word, prefix) }) ||
+		slices.ContainsFunc(t.wholes, func(k token) bool { return t.is(&k, word, prefix) })
+}
+
+func (t *tokens) is(k *token, word string, prefix bool) bool {
+	if prefix {
+		return bytes.HasPrefix(t.text(k), []byte(word))
+	}
+	return int(k.to-k.from) == len(word) && string(t.text(k)) == word
+}
