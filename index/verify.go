@@ -18,7 +18,7 @@ type Matcher struct {
 	numbers bool // words of digits alone count
 
 	root   check
-	leaves []*found // the ones that are not under a not, for Lines
+	leaves []*inValues // the ones that are not under a not, for Lines
 	fields []value
 	some   tokens // of a stretch
 	a      analyzer
@@ -32,7 +32,7 @@ type Matcher struct {
 // iofs.ErrInvalid.
 func Compile(q query.Node, opt Options) (*Matcher, error) {
 	m := &Matcher{q: q, opt: opt, numbers: true}
-	root, err := m.compile(q, scope{positive: true, top: true})
+	root, err := m.compile(q, scope{positive: true})
 	if err != nil {
 		return nil, err
 	}
@@ -96,8 +96,8 @@ type (
 	not    struct{ of check }
 	has    struct{ attr string }
 
-	// found is a leaf in one of the values it looks at.
-	found struct {
+	// inValues is a leaf in one of the values it looks at.
+	inValues struct {
 		attr string // "": all that weigh something
 		leaf leaf
 	}
@@ -142,7 +142,7 @@ func (h has) check(m *Matcher) bool {
 }
 func (h has) cost() int { return 0 }
 
-func (f *found) check(m *Matcher) bool {
+func (f *inValues) check(m *Matcher) bool {
 	for i := range m.fields {
 		if v := &m.fields[i]; f.looks(v) && f.leaf.in(m, v) {
 			return true
@@ -151,9 +151,9 @@ func (f *found) check(m *Matcher) bool {
 	return false
 }
 
-func (f *found) cost() int { return f.leaf.cost() }
+func (f *inValues) cost() int { return f.leaf.cost() }
 
-func (f *found) looks(v *value) bool {
+func (f *inValues) looks(v *value) bool {
 	if f.attr == "" {
 		return v.weighs
 	}
@@ -164,7 +164,6 @@ func (f *found) looks(v *value) bool {
 type scope struct {
 	attr     string
 	positive bool
-	top      bool
 }
 
 func bad(q query.Node, why string) error {
@@ -175,8 +174,6 @@ func bad(q query.Node, why string) error {
 }
 
 func (m *Matcher) compile(q query.Node, s scope) (check, error) {
-	top := s.top
-	s.top = false
 	switch q := q.(type) {
 	case nil:
 		return nil, bad(nil, "is empty")
@@ -192,10 +189,7 @@ func (m *Matcher) compile(q query.Node, s scope) (check, error) {
 		list, err := m.list(q, s)
 		return anyOf(list), err
 	case query.Bag:
-		if top {
-			q = m.unstopped(q)
-		}
-		list, err := m.list(q, s)
+		list, err := m.list(m.unstopped(q), s)
 		return anyOf(list), err
 	case query.Not:
 		s.positive = !s.positive
@@ -212,7 +206,7 @@ func (m *Matcher) compile(q query.Node, s scope) (check, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &found{s.attr, leaf}
+	f := &inValues{s.attr, leaf}
 	if s.positive {
 		m.leaves = append(m.leaves, f)
 	}
@@ -243,8 +237,8 @@ func (m *Matcher) unstopped(b query.Bag) query.Bag {
 		if !ok {
 			return false
 		}
-		words, single := queryWord(w.Text)
-		return single && m.opt.Stop(words[0].folded)
+		words, _ := queryWord(w.Text)
+		return len(words) == 1 && simpleTerm(words[0].folded) && m.opt.Stop(words[0].folded)
 	})
 	if len(kept) == 0 {
 		return b
@@ -291,6 +285,9 @@ func (m *Matcher) leaf(q query.Node, s scope) (leaf, error) {
 	case query.Range:
 		if s.attr == "" {
 			return nil, bad(q, "a range outside an attribute")
+		}
+		if q.Low == "" && q.High == "" {
+			return nil, bad(q, "a range without ends")
 		}
 		return comparison{newRange(q.Low, q.High)}, nil
 	case query.Near:

@@ -13,7 +13,7 @@ import (
 // word compiles a leaf that stands for words. Beside others (near) a compound
 // is the phrase of its parts: it has no place among them itself.
 func (m *Matcher) word(q query.Node, near bool) (leaf, error) {
-	opt := match.Options{Case: m.opt.Case}
+	opt := match.Options{Case: true} // both sides are folded
 	switch q := q.(type) {
 	case query.Word:
 		return m.plainWord(q, near)
@@ -21,13 +21,13 @@ func (m *Matcher) word(q query.Node, near bool) (leaf, error) {
 		return newPhrase(phraseOf(q.Text), m.opt.Case), nil
 	case query.Wild:
 		opt.Syntax = match.Wild
-		return newPattern(m.fold(q.Pattern), opt, near)
+		return m.pattern(m.fold(q.Pattern), opt, near)
 	case query.Regexp:
-		opt.Syntax = match.Regexp
-		return newPattern(foldWide(q.Expr, m.opt.Case), opt, near)
+		opt.Syntax, opt.Case = match.Regexp, m.opt.Case
+		return m.pattern(m.foldWide(q.Expr), opt, near)
 	case query.Fuzzy:
 		opt.Errors, opt.Costs, opt.Parts = m.errors(q), m.opt.Costs, true
-		return newPattern(m.fold(q.Text), opt, near)
+		return m.pattern(m.fold(q.Text), opt, near)
 	}
 	return nil, bad(q, "is nothing to look for")
 }
@@ -35,36 +35,26 @@ func (m *Matcher) word(q query.Node, near bool) (leaf, error) {
 // fold is text as words are compared.
 func (m *Matcher) fold(text string) string {
 	if m.opt.Case {
-		var b []byte
-		for i := 0; i < len(text); {
-			n := 1
-			if text[i] < utf8.RuneSelf {
-				b = append(b, text[i])
-			} else {
-				n = cluster(text[i:])
-				b = appendCasedChar(b, text[i:i+n])
-			}
-			i += n
-		}
-		return string(b)
+		return string(appendCased(nil, text))
 	}
 	return string(Fold(nil, text))
 }
 
-// foldWide folds the characters of an expression that are not ASCII.
-func foldWide(expr string, cased bool) string {
-	if cased || isASCII(expr) {
+// foldWide folds the characters of an expression that are not ASCII; the
+// others are left to the pattern, since \S is not \s.
+func (m *Matcher) foldWide(expr string) string {
+	if isASCII(expr) {
 		return expr
 	}
-	var b []byte
+	var b strings.Builder
 	for _, r := range expr {
 		if r < utf8.RuneSelf {
-			b = append(b, byte(r))
+			b.WriteByte(byte(r))
 		} else {
-			b = Fold(b, string(r))
+			b.WriteString(m.fold(string(r)))
 		}
 	}
-	return string(b)
+	return b.String()
 }
 
 // errors is how many a fuzzy word or phrase allows; see Compile.
@@ -72,7 +62,14 @@ func (m *Matcher) errors(f query.Fuzzy) int {
 	if !f.Best {
 		return f.Errors
 	}
-	return min(match.MaxErrors, max(1, utf8.RuneCountInString(f.Text)/2))
+	letters := 0
+	escaped := false
+	for _, r := range f.Text {
+		if escaped = r == '\\' && !escaped; !escaped && r != '<' && r != '>' {
+			letters++
+		}
+	}
+	return min(match.MaxErrors, max(1, letters/2))
 }
 
 func (m *Matcher) plainWord(q query.Word, near bool) (leaf, error) {
@@ -85,7 +82,7 @@ func (m *Matcher) plainWord(q query.Word, near bool) (leaf, error) {
 	}
 	text := words[0].as(m.opt.Case)
 	if k := min(m.opt.Errors, utf8.RuneCountInString(text)-1); k > 0 {
-		return newPattern(text, match.Options{Case: m.opt.Case, Errors: k, Costs: m.opt.Costs}, near)
+		return m.pattern(text, match.Options{Case: true, Errors: k, Costs: m.opt.Costs}, near)
 	}
 	if m.opt.Stem != nil && !m.opt.Case {
 		stem := m.opt.Stem
@@ -208,7 +205,7 @@ func (p *phrase) inBytes(m *Matcher, text string) bool {
 // ends tells whether the word at hand, the anchor, ends at a place; one of
 // MaxWord bytes may go on.
 func (p *phrase) ends(text string, end int) (int, bool) {
-	if len(p.words[p.anchor]) == MaxWord {
+	if len(p.words[p.anchor]) == MaxWord && !p.cased {
 		for end < len(text) && alnum(text[end]) {
 			end++
 		}
@@ -252,14 +249,14 @@ func (p *phrase) cameBefore(text string, at int) bool {
 
 // equal compares a word of text with one of the query.
 func (p *phrase) equal(text, word string) bool {
+	if p.cased {
+		return text == word
+	}
 	if len(text) > MaxWord {
 		text = text[:MaxWord]
 	}
 	if len(text) != len(word) {
 		return false
-	}
-	if p.cased {
-		return text == word
 	}
 	for i := range len(text) {
 		if class[text[i]] != word[i] {
@@ -316,7 +313,7 @@ func (p *phrase) run(t *tokens, yield func(span) bool) bool {
 		return false
 	}
 	for i := range t.wholes {
-		if k := &t.wholes[i]; t.is(k, p.words[0], p.prefix[0]) && yield(k.span()) {
+		if k := &t.wholes[i]; t.is(k, p.words[0], false) && !p.prefix[0] && yield(k.span()) {
 			return true
 		}
 	}
@@ -340,7 +337,7 @@ type pattern struct {
 	near   bool              // it must have a place: no compound
 }
 
-func newPattern(expr string, opt match.Options, near bool) (leaf, error) {
+func (m *Matcher) pattern(expr string, opt match.Options, near bool) (leaf, error) {
 	compiled, err := match.Compile(expr, opt)
 	if err != nil {
 		return nil, err
@@ -349,7 +346,7 @@ func newPattern(expr string, opt match.Options, near bool) (leaf, error) {
 	for _, s := range compiled.Required() {
 		p.some = true
 		if isASCII(s) {
-			p.pieces = append(p.pieces, match.NewSearcher(s, !opt.Case))
+			p.pieces = append(p.pieces, match.NewSearcher(s, !m.opt.Case))
 		}
 	}
 	return p, nil

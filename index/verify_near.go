@@ -22,8 +22,8 @@ func (m *Matcher) near(q query.Near) (leaf, error) {
 	if q.Distance < 1 || q.Distance > maxNear {
 		return nil, bad(q, "a distance is 1 to 99 words")
 	}
-	if len(q.Nodes) < 2 {
-		return nil, bad(q, "near needs two")
+	if len(q.Nodes) == 0 {
+		return nil, bad(q, "nothing is near")
 	}
 	n := &nearby{distance: q.Distance, ordered: q.Ordered}
 	for _, o := range q.Nodes {

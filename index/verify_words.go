@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 	"unsafe"
@@ -139,48 +140,22 @@ func (m *Matcher) allWords(v *value) *tokens {
 	return &v.all
 }
 
-// appendCased appends a word as Words gives it, but with its case as it is.
+// appendCased appends a text without accents and compatible forms, as Fold
+// does, but in the case it is written.
 func appendCased(dst []byte, s string) []byte {
-	room := len(dst) + MaxWord
-	for i := 0; i < len(s); {
-		if s[i] < utf8.RuneSelf {
-			dst = append(dst, s[i])
-			i++
-			continue
+	if isASCII(s) {
+		return append(dst, s...)
+	}
+	bare := strings.Map(func(r rune) rune {
+		switch {
+		case accent(r), unicode.Is(unicode.Cf, r):
+			return -1
+		case r == '’':
+			return '\''
 		}
-		n := cluster(s[i:])
-		dst = appendCasedChar(dst, s[i:i+n])
-		i += n
-	}
-	if len(dst) > room {
-		for !utf8.RuneStart(dst[room]) {
-			room--
-		}
-		dst = dst[:room]
-	}
-	return dst
-}
-
-func appendCasedChar(dst []byte, c string) []byte {
-	r, _ := utf8.DecodeRuneInString(c)
-	var room [4 * utf8.UTFMax]byte
-	folded := Fold(room[:0], c)
-	switch {
-	case len(folded) == 0:
-		return dst
-	case !unicode.In(r, unicode.L, unicode.N, unicode.M): // a joiner
-		if len(folded) == 1 {
-			return append(dst, folded[0])
-		}
-		return append(dst, '.')
-	case ideograph(r):
-		return append(dst, folded...)
-	}
-	s := plain(norm.NFKD.String(c))
-	if s == "" || odd(r, s) {
-		s = plain(norm.NFD.String(c))
-	}
-	return append(dst, s...)
+		return r
+	}, norm.NFKD.String(s))
+	return norm.NFC.AppendString(dst, bare)
 }
 
 // A word of a query: what the index has for it.
@@ -268,7 +243,7 @@ func isASCII(s string) bool { return indexWide(s, 0) < 0 }
 // holds tells whether a word is among tokens.
 func (t *tokens) holds(word string, prefix bool) bool {
 	return slices.ContainsFunc(t.parts, func(k token) bool { return t.is(&k, word, prefix) }) ||
-		slices.ContainsFunc(t.wholes, func(k token) bool { return t.is(&k, word, prefix) })
+		!prefix && slices.ContainsFunc(t.wholes, func(k token) bool { return t.is(&k, word, false) })
 }
 
 func (t *tokens) is(k *token, word string, prefix bool) bool {
