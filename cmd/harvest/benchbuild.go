@@ -118,6 +118,9 @@ func (b *build) run(ctx context.Context, kind benchKind, dir, to string, std std
 	shown := newProgress(std.err, kind.name, len(docs.Names))
 	err = e.Apply(ctx, docs.Docs(ctx, shown.show), nil, "all")
 	shown.end()
+	if s, ok := e.(interface{ Settle(context.Context) error }); ok && err == nil {
+		err = s.Settle(ctx) // what is merged in the background is part of it
+	}
 	if err == nil {
 		err = writeNames(filepath.Join(to, "names.gz"), docs.Names)
 	}

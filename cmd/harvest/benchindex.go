@@ -28,6 +28,7 @@ type indexBench struct {
 	runs    int
 	repeats int
 	stored  bool
+	peers   bool
 	tsv     string
 	work    string
 }
@@ -41,6 +42,7 @@ func benchIndexCommand() command {
 		fl.IntVar(&b.runs, "runs", 1, "build each index so many times; the median counts")
 		fl.IntVar(&b.repeats, "repeats", 10, "ask each query so many times after two that do not count")
 		fl.BoolVar(&b.stored, "store", false, "take the texts from an object store made of the files, as a Broker does")
+		fl.BoolVar(&b.peers, "peers", false, "measure glimpse, codesearch and ripgrep too, those that are installed")
 		fl.StringVar(&b.tsv, "tsv", "", "write what was measured, a line each, to this file")
 		fl.StringVar(&b.work, "work", "", "make the indexes in this folder and leave them there (default: a temporary one)")
 		b.flags(fl)
@@ -59,6 +61,7 @@ func benchIndexCommand() command {
 // A kindResult is what was measured of one kind.
 type kindResult struct {
 	kind    string
+	peer    bool
 	builds  []built
 	add     time.Duration // of the documents of DIR.add; 0: there are none
 	opened  time.Duration // the share of that which opening the index took
@@ -110,6 +113,16 @@ func (b *indexBench) run(ctx context.Context, dir string, std std) (err error) {
 		r, err := b.measure(ctx, kind, dir, filepath.Join(work, name), queries, std)
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
+		}
+		results = append(results, r)
+	}
+	for _, p := range peers() {
+		if !b.peers || !p.installed() {
+			continue
+		}
+		r, err := p.measure(ctx, dir, filepath.Join(work, p.name), b.runs, queries, std)
+		if err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
 		results = append(results, r)
 	}
@@ -280,13 +293,19 @@ func printBuilds(w io.Writer, results []kindResult, text int64) {
 	mb := float64(text) / 1e6
 	rows := [][]string{{"kind", "build s", "MB/s", "cpu s", "peak MB", "index MB", "% of text", "+100 docs ms", "of it open ms"}}
 	for _, r := range results {
+		if len(r.builds) == 0 {
+			continue
+		}
 		wall, cpu := medianOf(r.builds, func(b built) float64 { return b.wall.Seconds() }), medianOf(r.builds, func(b built) float64 { return b.cpu.Seconds() })
 		peak := medianOf(r.builds, func(b built) float64 { return float64(b.peak) })
 		size := float64(r.builds[len(r.builds)-1].bytes) / 1e6
 		row := []string{r.kind, fmt.Sprintf("%.2f", wall), fmt.Sprintf("%.1f", mb/wall), fmt.Sprintf("%.2f", cpu), fmt.Sprintf("%.0f", peak/1024),
 			fmt.Sprintf("%.2f", size), fmt.Sprintf("%.2f", size/mb*100), "–", "–"}
 		if r.add > 0 {
-			row[7], row[8] = fmt.Sprintf("%.1f", ms(r.add)), fmt.Sprintf("%.1f", ms(r.opened))
+			row[7] = fmt.Sprintf("%.1f", ms(r.add))
+		}
+		if r.opened > 0 {
+			row[8] = fmt.Sprintf("%.1f", ms(r.opened))
 		}
 		rows = append(rows, row)
 	}
@@ -337,7 +356,10 @@ func tsv(results []kindResult, c *bench.Corpus) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "T\t%.1f\t%d\n", float64(c.Bytes)/1e6, len(c.Names))
 	for _, r := range results {
-		name := "harvest-" + r.kind
+		name := r.kind
+		if !r.peer {
+			name = "harvest-" + name
+		}
 		for _, d := range r.builds {
 			fmt.Fprintf(&b, "I\t%s\t%.2f\t%.2f\t%d\t%d\n", name, d.wall.Seconds(), d.cpu.Seconds(), d.peak, d.bytes)
 		}
