@@ -248,7 +248,7 @@ func (s suite) rank(t *testing.T) {
 
 // scores compares those of a query, if it is made of words and phrases.
 func (p *pair) scores(q query.Node, opt index.Options, when string) int {
-	opt.Errors, opt.Case = 0, false
+	opt.Errors, opt.Case, opt.Stem = 0, false, nil
 	e := &evaluator{p.model, opt, make(map[leafKey]finder)}
 	leaves, ok := e.scored(q)
 	if !ok {

@@ -35,6 +35,7 @@ var (
 	plainOptions = index.Options{}
 	caseOptions  = index.Options{Case: true}
 	oneError     = index.Options{Errors: 1}
+	stemmed      = index.Options{Stem: stem}
 	noBody       = index.Options{Weight: func(a string) float64 { return map[string]float64{"title": 2}[a] }}
 )
 
@@ -167,6 +168,15 @@ var goldenQueries = []struct {
 	{"teh", index.Options{Errors: 1, Costs: match.Costs{Transpose: 2}}, "6 7"},
 	{"teh", oneError, "1 2 6 7"},
 	{"kernel~1", index.Options{Costs: match.Costs{Substitute: 2}}, "5"},
+
+	// stems
+	{"colours", plainOptions, "4"},
+	{"colours", stemmed, "4"},
+	{"locking", stemmed, "1 5"},
+	{`"locking"`, stemmed, ""},
+	{"plans", stemmed, "1 2 6"},
+	{"plans adj 9", stemmed, "1 6"},
+	{"plans", index.Options{Stem: stem, Case: true}, ""},
 
 	// near
 	{"plan near labs", plainOptions, "1"},

@@ -100,7 +100,7 @@ func compound(text string) (c word, ok bool) {
 }
 
 // word finds a word of the query: a compound as it is written, several words
-// as a phrase, one with the errors that the options allow.
+// as a phrase, one with the errors that the options allow or all of its stem.
 func (e *evaluator) word(text string, near bool) finder {
 	if c, ok := compound(text); ok && !near {
 		if k := e.errors(c); k > 0 {
@@ -111,6 +111,10 @@ func (e *evaluator) word(text string, near bool) finder {
 	if ws := cut(text); len(ws) == 1 && !ws[0].cjk {
 		if k := e.errors(ws[0]); k > 0 {
 			return e.fuzzyWord(query.Fuzzy{Text: escape(ws[0].plain), Errors: k})
+		}
+		if e.opt.Stem != nil && !e.opt.Case {
+			stem := e.opt.Stem(ws[0].text)
+			return e.terms(func(w *word) bool { return !w.whole && e.opt.Stem(w.text) == stem })
 		}
 	}
 	return e.phrase(text)

@@ -315,7 +315,7 @@ func (s source) options() (opt index.Options) {
 		weights := map[string]float64{"title": 4, "body": 1, "author": float64(s.IntN(2)), "type": 0.5}
 		opt.Weight = func(a string) float64 { return weights[a] }
 	}
-	switch s.IntN(10) {
+	switch s.IntN(11) {
 	case 0:
 		opt.Case = true
 	case 1:
@@ -326,8 +326,15 @@ func (s source) options() (opt index.Options) {
 		opt.Costs.Insert, opt.Costs.Transpose = 2, 1
 	case 4:
 		opt.Stop = func(w string) bool { return slices.Contains([]string{"the", "of", "a", "plan"}, w) }
+	case 5:
+		opt.Stem = stem
 	}
 	return opt
+}
+
+// stem is a poor one.
+func stem(word string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(word, "s"), "ing"), "e")
 }
 
 // optionText says options for a message.
@@ -338,6 +345,9 @@ func optionText(opt index.Options) string {
 	}
 	if opt.Stop != nil {
 		out = append(out, "stop the of a plan")
+	}
+	if opt.Stem != nil {
+		out = append(out, "stem")
 	}
 	return fmt.Sprintf("case=%v errors=%d costs=%v %s", opt.Case, opt.Errors, opt.Costs, strings.Join(out, " "))
 }
