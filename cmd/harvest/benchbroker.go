@@ -246,6 +246,9 @@ func askThrough(ctx context.Context, d door, broker string, q bench.Query) (a as
 	if err := d.mkdir(ctx, session); err != nil && !errors.Is(err, iofs.ErrExist) {
 		return a, err
 	}
+	if err := d.write(ctx, session+"/ctl", "set limit=10\n"); err != nil {
+		return a, err
+	}
 	begin := time.Now()
 	if err := d.write(ctx, session+"/ctl", "query "+text+"\n"); err != nil {
 		return a, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	iofs "io/fs"
 	"iter"
 	"log/slog"
 	"net/url"
@@ -51,8 +50,11 @@ func (d *documents) Docs(ctx context.Context, seen func(n int)) iter.Seq2[*index
 		for rec, err := range d.store.Changes(ctx, store.Cursor{}) {
 			var doc index.Doc
 			if err == nil {
+				var body []byte
 				doc.ID = index.ID(rec.Entry.OID)
-				doc.Fields, err = d.stored(rec.Entry.OID)
+				if body, _, err = d.store.Get(rec.Entry.OID); err == nil {
+					doc.Fields, err = stored(body)
+				}
 			}
 			if !yield(&doc, err) || err != nil {
 				return
@@ -64,11 +66,7 @@ func (d *documents) Docs(ctx context.Context, seen func(n int)) iter.Seq2[*index
 }
 
 // stored are the fields of an object.
-func (d *documents) stored(oid store.OID) ([]index.Field, error) {
-	body, _, err := d.store.Get(oid)
-	if err != nil {
-		return nil, err
-	}
+func stored(body []byte) ([]index.Field, error) {
 	o, _, err := soif.Parse(body, soif.Limits{})
 	return []index.Field{{Name: "title", Text: o.Text("Title")}, {Name: "body", Text: o.Text("Body")}}, err
 }
@@ -78,22 +76,20 @@ func (d *documents) Text(ctx context.Context, ids []index.ID, yield func(i int, 
 	if d.store == nil {
 		return d.Corpus.Text(ctx, ids, yield)
 	}
+	oids := make([]store.OID, len(ids))
 	for i, id := range ids {
-		fields, err := d.stored(store.OID(id))
-		if errors.Is(err, iofs.ErrNotExist) {
-			continue
-		}
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return err
-		}
-		if !yield(i, fields) {
-			return nil
-		}
+		oids[i] = store.OID(id)
 	}
-	return nil
+	var bad error
+	err := d.store.Bodies(ctx, oids, func(i int, body []byte, err error) bool {
+		var fields []index.Field
+		if err == nil {
+			fields, err = stored(body)
+		}
+		bad = err
+		return err == nil && yield(i, fields)
+	})
+	return errors.Join(bad, err)
 }
 
 // fillStore makes an object of each document.

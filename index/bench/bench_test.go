@@ -15,6 +15,7 @@ import (
 
 	"harvest/index"
 	"harvest/index/bench"
+	"harvest/index/query"
 )
 
 var ctx = context.Background()
@@ -97,7 +98,8 @@ func TestReadQueries(t *testing.T) {
 	}
 }
 
-// Choose finds queries of each class, the same ones each time.
+// Choose finds queries of each class, the same ones each time, that the query
+// language can say.
 func TestChoose(t *testing.T) {
 	c := corpus(t)
 	got, err := bench.Choose(ctx, c, 4)
@@ -110,8 +112,11 @@ func TestChoose(t *testing.T) {
 	counts := make(map[string]int)
 	for _, q := range got {
 		counts[q.Class]++
-		if _, err := q.Node(); err != nil {
-			t.Errorf("%v: got %v", q, err)
+		n, err := q.Node()
+		must(t, err)
+		back, err := query.Parse(n.String())
+		if err != nil || back.String() != n.String() {
+			t.Errorf("%v: got %v, %v back, want %s", q, back, err, n)
 		}
 	}
 	for _, class := range bench.Classes() {
