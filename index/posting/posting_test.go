@@ -354,6 +354,20 @@ func TestRising(t *testing.T) {
 	}
 }
 
+// TestAdvanceToLast goes from the first document to the last of each block.
+func TestAdvanceToLast(t *testing.T) {
+	l := randomList(source(t), 50*BlockSize, 3)
+	var r Reader
+	c := l.encode(Docs, nil)
+	for i := BlockSize - 1; i < len(l); i += BlockSize {
+		c.reset(&r)
+		r.Next()
+		if got := r.Advance(l[i].doc); got != l[i].doc {
+			t.Errorf("got %d, want %d", got, l[i].doc)
+		}
+	}
+}
+
 func TestOne(t *testing.T) {
 	rnd := source(t)
 	var r Reader
