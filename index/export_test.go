@@ -1,0 +1,47 @@
+package index
+
+import (
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"testing"
+)
+
+// An Unsearched is the ranked engine as far as it keeps documents.
+type Unsearched struct{ *engine }
+
+func OpenUnsearched(dir string, set Settings) (*Unsearched, error) {
+	e, err := openEngine(dir, set)
+	if err != nil {
+		return nil, err
+	}
+	return &Unsearched{e}, nil
+}
+
+// Compare compares all that is in the current view with what the documents
+// mean that there are at its mark.
+func (u *Unsearched) Compare(t *testing.T, at func(mark string) map[ID]Doc) {
+	t.Helper()
+	v, err := u.view()
+	must(t, err)
+	defer runtime.KeepAlive(v)
+	compare(t, found(t, v), wanted(at(v.mark), u.set))
+}
+
+// Files compares the files of the directory with those that the index has.
+func (u *Unsearched) Files(t *testing.T) {
+	t.Helper()
+	list, err := os.ReadDir(u.dir)
+	must(t, err)
+	want := map[string]bool{manifestName: true}
+	for _, p := range u.cur.Load().parts {
+		want[filepath.Base(p.path)] = true
+	}
+	for _, f := range list {
+		if !want[f.Name()] {
+			t.Errorf("got file %s, want only %v", f.Name(), slices.Sorted(maps.Keys(want)))
+		}
+	}
+}
