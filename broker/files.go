@@ -19,6 +19,7 @@ import (
 
 	"harvest/fs"
 	"harvest/fs/ndb"
+	"harvest/gather/store"
 	"harvest/index/query"
 )
 
@@ -32,6 +33,8 @@ import (
 //		N/      ctl err status hits summary soif why plan results/
 //	q/
 //		QUERY/  status hits summary soif why plan 001.soif …
+//	similar/
+//		OID/    the same
 //
 // In q, a result is the object itself: 001.soif has the qid of
 // objects/3f/3fa9….soif, and the folder belongs to one answer; after the index
@@ -104,6 +107,7 @@ func (s *shown) build() {
 	nodes["attributes"] = fs.Stream(b.id("attributes"), 0, b.writeAttributes)
 	nodes["query"] = queryDir{b}
 	nodes["q"] = namedDir{b}
+	nodes["similar"] = similarDir{b}
 	s.events.Nodes(nodes, "events", b.id)
 	s.log.Nodes(nodes, "log", b.id)
 	s.dir = fs.Static(b.id("dir"), nodes)
@@ -430,15 +434,16 @@ func (d namedDir) Lookup(ctx context.Context, name string) (fs.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("q: %w", err)
 	}
-	return d.files(a), nil
+	return a.files(), nil
 }
 
-func (d namedDir) files(a *answer) fs.Dir {
-	form := a.q.String()
-	id := func(name string) uint64 { return d.b.id("q", form, a.mark, name) }
-	nodes := d.b.pageFiles(a.all, 0, id)
+// files are those of an answer that stays what it is.
+func (a *answer) files() fs.Dir {
+	asked := a.asked()
+	id := func(name string) uint64 { return a.b.id("q", asked.Key, asked.Value, a.mark, name) }
+	nodes := a.b.pageFiles(a.all, 0, id)
 	nodes["status"] = fs.Text(id("status"), func() string { return lines(a.all().pairs()) })
-	return results{b: d.b, path: id(""), now: a.all, nodes: nodes, file: func(_ string, f fs.File) fs.Node { return f }}
+	return results{b: a.b, path: id(""), now: a.all, nodes: nodes, file: func(_ string, f fs.File) fs.Node { return f }}
 }
 
 func (d namedDir) List(ctx context.Context, after string) iter.Seq2[fs.Entry, error] {
@@ -457,11 +462,36 @@ func (d namedDir) List(ctx context.Context, after string) iter.Seq2[fs.Entry, er
 				yield(fs.Entry{}, err)
 				return
 			}
-			if !yield(fs.Entry{Name: name, Node: d.files(a)}, nil) {
+			if !yield(fs.Entry{Name: name, Node: a.files()}, nil) {
 				return
 			}
 		}
 	}
+}
+
+// similarDir is similar/: directories named by objects, with those that are
+// like them. None is listed: all objects could be.
+type similarDir struct{ b *Broker }
+
+func (d similarDir) Stat() fs.Stat { return fs.Stat{Path: d.b.id("similar"), Mode: 0o555} }
+
+func (d similarDir) Lookup(ctx context.Context, name string) (fs.Node, error) {
+	oid, err := store.ParseOID(name)
+	if err != nil {
+		return nil, notExist(name)
+	}
+	a, err := d.b.queries.alike(ctx, oid)
+	if err == nil || errors.Is(err, errAlike) {
+		d.b.shown.complain("similar", "", err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("similar: %w", err)
+	}
+	return a.files(), nil
+}
+
+func (d similarDir) List(context.Context, string) iter.Seq2[fs.Entry, error] {
+	return func(func(fs.Entry, error) bool) {}
 }
 
 // escape writes a query as a name; unescape reads one, in which a '%' that no

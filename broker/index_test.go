@@ -1,8 +1,10 @@
 package broker
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	iofs "io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -290,5 +292,63 @@ func TestInside(t *testing.T) {
 		if got := plain().ask(q).String(); got != q.String() {
 			t.Errorf("%s: got %s without", text, got)
 		}
+	}
+}
+
+// kin is an index that finds alike what has the same half in its text.
+type kin struct{ index.Engine }
+
+func (k kin) Similar(ctx context.Context, fields []index.Field, opt index.Options) (index.Results, error) {
+	for _, f := range fields {
+		if i := strings.Index(f.Text, "half"); i >= 0 {
+			return k.Search(ctx, query.Word{Text: f.Text[i:]}, opt)
+		}
+	}
+	return index.Results{}, nil
+}
+
+// similar/OID has the objects most like one, without itself.
+func TestSimilar(t *testing.T) {
+	b, _ := full(t, t.TempDir(), "", 300)
+	d := b.Files()
+	name := oid("http://a/0008").String()
+	if _, err := fs.Walk(ctx, d, "similar/"+name); !errors.Is(err, iofs.ErrInvalid) || !strings.Contains(read(t, d, "err"), "similar: this index does not say") {
+		t.Errorf("an index that cannot: got %v, err %q", err, read(t, d, "err"))
+	}
+	b.index.Engine = kin{b.index.Engine}
+	hits := read(t, d, "similar/"+name+"/hits")
+	if n := strings.Count(hits, "\n"); n != alike || strings.Contains(hits, name) {
+		t.Errorf("got %d hits, want the %d best without the object itself: %s", n, alike, hits)
+	}
+	for line := range strings.Lines(hits) {
+		f := strings.Split(line, "\t")
+		if n := f[4][len(f[4])-1]; n%2 != 0 {
+			t.Errorf("got hit %s, want even ones", f[4])
+		}
+	}
+	if got := read(t, d, "similar/"+name+"/status"); !strings.HasPrefix(got, "similar="+name+"\nhits=100\nfirst=1\nlast=100\n") {
+		t.Errorf("got status %s", got)
+	}
+	if got := read(t, d, "similar/"+name+"/why"); strings.Count(got, "query=half0 count=1 objects=") != 100 {
+		t.Errorf("got why %.200s, want a reason for each hit", got)
+	}
+	if got := list(t, d, "similar/"+name); got[0] != "001.soif" || !slices.Contains(got, "plan") {
+		t.Errorf("got files %v", got)
+	}
+	if got := append(list(t, d, "similar"), list(t, d, "q")...); len(got) != 0 {
+		t.Errorf("got similar and q with %v, want nothing", got)
+	}
+	for _, name := range []string{strings.Repeat("0", 32), "x"} {
+		if _, err := fs.Walk(ctx, d, "similar/"+name); !errors.Is(err, iofs.ErrNotExist) {
+			t.Errorf("%s: got %v, want %v", name, err, iofs.ErrNotExist)
+		}
+	}
+	if got := read(t, d, "err"); got != "" {
+		t.Errorf("got err %q, want nothing", got)
+	}
+	asked := b.queries.stats().asked
+	read(t, d, "similar/"+name+"/summary")
+	if now := b.queries.stats().asked; now != asked {
+		t.Errorf("got %d searches, want the answer kept", now-asked)
 	}
 }

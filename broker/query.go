@@ -25,7 +25,8 @@ import (
 // the store while it is read.
 type answer struct {
 	b      *Broker
-	q      query.Node
+	q      query.Node // nil if like is asked for
+	like   store.OID
 	manner manner
 	first  int // hits before the first of these
 	hits   []hit
@@ -42,13 +43,40 @@ type hit struct {
 	score float32
 }
 
-// search asks the index; one that is opened anew meanwhile is asked again.
-func (b *Broker) search(ctx context.Context, q query.Node, opt index.Options) (r index.Results, mark string, err error) {
-	b.settle(ctx)
+// A liker is an index that finds documents like another, and that one too.
+type liker interface {
+	Similar(ctx context.Context, fields []index.Field, opt index.Options) (index.Results, error)
+}
+
+// errAlike says that an index is no liker.
+var errAlike = fmt.Errorf("this index does not say what is alike: %w", iofs.ErrInvalid)
+
+// search asks the index for what the answer is about; one that is opened anew
+// meanwhile is asked again.
+func (a *answer) search(ctx context.Context, opt index.Options) (r index.Results, mark string, err error) {
+	ask := func(e index.Engine) (index.Results, error) { return e.Search(ctx, a.manner.ask(a.q), opt) }
+	if a.q == nil {
+		body, _, err := a.b.store.Get(a.like)
+		if err != nil {
+			return r, "", err
+		}
+		o, _, err := soif.Parse(body, soif.Limits{})
+		if err != nil {
+			return r, "", err
+		}
+		ask = func(e index.Engine) (index.Results, error) {
+			l, ok := e.(liker)
+			if !ok {
+				return r, errAlike
+			}
+			return l.Similar(ctx, document(a.like, &o).Fields, opt)
+		}
+	}
+	a.b.settle(ctx)
 	for range 3 {
-		h := b.hold()
+		h := a.b.hold()
 		mark = h.Mark()
-		r, err = h.Search(ctx, q, opt)
+		r, err = ask(h.Engine)
 		h.release()
 		if !errors.Is(err, iofs.ErrClosed) {
 			break
@@ -69,21 +97,55 @@ func (b *Broker) answer(ctx context.Context, q query.Node, m manner, page int) (
 	if m.limit > 0 && !m.byStore() {
 		opt.Offset, opt.Limit = (page-1)*m.limit, m.limit
 	}
-	r, mark, err := b.search(ctx, m.ask(q), opt)
+	a := &answer{b: b, q: q, manner: m, first: opt.Offset, time: begin}
+	r, mark, err := a.search(ctx, opt)
 	if err != nil {
 		return nil, err
 	}
-	a := &answer{b: b, q: q, manner: m, first: opt.Offset, total: r.Total, cut: r.Cut, plan: r.Plan, time: begin, mark: mark, hits: make([]hit, len(r.Hits))}
-	for i, h := range r.Hits {
-		a.hits[i] = hit{store.OID(h.ID), float32(h.Score)}
-	}
+	a.take(r, mark)
 	if m.byStore() {
 		if err := a.order(ctx); err != nil {
 			return nil, err
 		}
 	}
-	a.took = time.Since(begin)
-	b.queries.count(a)
+	a.done()
+	return a, nil
+}
+
+// take takes what the index gave.
+func (a *answer) take(r index.Results, mark string) {
+	a.total, a.cut, a.plan, a.mark = r.Total, r.Cut, r.Plan, mark
+	a.hits = make([]hit, len(r.Hits))
+	for i, h := range r.Hits {
+		a.hits[i] = hit{store.OID(h.ID), float32(h.Score)}
+	}
+}
+
+func (a *answer) done() {
+	a.took = time.Since(a.time)
+	a.b.queries.count(a)
+}
+
+// alike is how many objects like another are shown.
+const alike = 100
+
+// similar finds the objects that are most like another.
+func (b *Broker) similar(ctx context.Context, oid store.OID) (*answer, error) {
+	a := &answer{b: b, like: oid, manner: plain(), time: time.Now()}
+	opt, err := b.options(ctx, nil, a.manner)
+	if err != nil {
+		return nil, err
+	}
+	opt.Limit = alike + 1
+	r, mark, err := a.search(ctx, opt)
+	if err != nil {
+		return nil, err
+	}
+	a.take(r, mark)
+	a.hits = slices.DeleteFunc(a.hits, func(h hit) bool { return h.oid == oid })
+	a.hits = a.hits[:min(alike, len(a.hits))]
+	a.total = len(a.hits)
+	a.done()
 	return a, nil
 }
 
@@ -255,18 +317,39 @@ const (
 	summaryBytes = 200 // of a line
 )
 
+// lines gives the function that finds the lines that match; of objects that
+// are like another, none does.
+func (p page) lines(ctx context.Context) (func(fields []index.Field, yield func(index.Line) bool), error) {
+	if p.q == nil {
+		return func([]index.Field, func(index.Line) bool) {}, nil
+	}
+	opt, err := p.b.options(ctx, p.q, p.manner)
+	if err != nil {
+		return nil, err
+	}
+	m, err := index.Compile(p.manner.ask(p.q), opt)
+	if err != nil {
+		return nil, err
+	}
+	h := p.b.hold()
+	if !h.files.numbers {
+		m.WithoutNumbers()
+	}
+	h.release()
+	return func(fields []index.Field, yield func(index.Line) bool) { m.Lines(fields, summaryBytes, yield) }, nil
+}
+
 // writeSummary writes each hit with its matching lines, indented.
 func (p page) writeSummary(ctx context.Context, w io.Writer) error {
 	return p.write(w, func(w *bufio.Writer) error {
-		opt, err := p.b.options(ctx, p.q, p.manner)
+		lines, err := p.lines(ctx)
 		if err != nil {
 			return err
 		}
-		q := p.manner.ask(p.q)
 		return p.each(ctx, func(i int, e store.Entry, o *soif.Object) error {
 			w.WriteString(p.line(i, e, o))
 			n := 0
-			index.Lines(q, opt, document(p.hit(i).oid, o).Fields, summaryBytes, func(l index.Line) bool {
+			lines(document(p.hit(i).oid, o).Fields, func(l index.Line) bool {
 				if n++; n <= summaryLines {
 					fmt.Fprintf(w, "\t%s\t%s\n", l.Attr, oneLine(l.Text, summaryBytes))
 				}
@@ -312,13 +395,15 @@ func (p page) writeWhy(ctx context.Context, w io.Writer) error {
 			return err
 		}
 		opt.Why = true
-		if !p.manner.byStore() {
+		switch {
+		case p.from == p.to:
+			return nil
+		case p.q == nil:
+			opt.Limit = alike + 1
+		case !p.manner.byStore():
 			opt.Offset, opt.Limit = p.from, p.to-p.from
-			if opt.Limit == 0 {
-				return nil
-			}
 		}
-		r, _, err := p.b.search(ctx, p.manner.ask(p.q), opt)
+		r, _, err := p.search(ctx, opt)
 		if err != nil {
 			return err
 		}
@@ -351,7 +436,15 @@ func (p page) planText() string {
 	if p.answer == nil {
 		return ""
 	}
-	return p.q.String() + "\n" + strings.Join(p.plan, "\n") + "\n"
+	return p.asked().Value + "\n" + strings.Join(p.plan, "\n") + "\n"
+}
+
+// asked is what the answer is about.
+func (a *answer) asked() ndb.Pair {
+	if a.q == nil {
+		return ndb.Of("similar", a.like)
+	}
+	return ndb.Of("query", a.q)
 }
 
 // pairs are the lines of status about the answer.
@@ -359,7 +452,7 @@ func (p page) pairs() []ndb.Pair {
 	if p.answer == nil {
 		return []ndb.Pair{ndb.Of("query", ""), ndb.Of("hits", 0)}
 	}
-	pairs := []ndb.Pair{ndb.Of("query", p.q), ndb.Of("hits", p.total), ndb.Of("first", min(p.from+1, p.to)), ndb.Of("last", p.to)}
+	pairs := []ndb.Pair{p.asked(), ndb.Of("hits", p.total), ndb.Of("first", min(p.from+1, p.to)), ndb.Of("last", p.to)}
 	pairs = append(pairs, p.manner.pairs()...)
 	pairs = append(pairs, ndb.Of("took", p.took.Round(time.Microsecond)), ndb.Of("time", p.time), ndb.Of("index", p.mark))
 	if p.cut != "" {

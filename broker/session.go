@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"harvest/fs/ndb"
+	"harvest/gather/store"
 	"harvest/index/query"
 )
 
@@ -401,14 +402,26 @@ func (s *queries) named(ctx context.Context, text string, walk bool) (*answer, e
 	if err != nil {
 		return nil, err
 	}
-	canonical := q.String()
+	return s.again(ctx, q.String(), walk, func() (*answer, error) { return s.b.answer(ctx, q, plain(), 1) })
+}
+
+// alike gives the answer to similar/OID, in the same way.
+func (s *queries) alike(ctx context.Context, oid store.OID) (*answer, error) {
+	return s.again(ctx, unlisted+oid.String(), true, func() (*answer, error) { return s.b.similar(ctx, oid) })
+}
+
+// unlisted begins the text of what q does not list.
+const unlisted = "\x00"
+
+// again gives the answer of a recent query, if the index is still what it was,
+// or asks.
+func (s *queries) again(ctx context.Context, canonical string, walk bool, ask func() (*answer, error)) (a *answer, err error) {
 	s.b.settle(ctx)
 	h := s.b.hold()
 	mark := h.Mark()
 	h.release()
-	a := s.kept(canonical, mark)
-	if a == nil {
-		if a, err = s.b.answer(ctx, q, plain(), 1); err != nil {
+	if a = s.kept(canonical, mark); a == nil {
+		if a, err = ask(); err != nil {
 			return nil, err
 		}
 	}
@@ -464,7 +477,9 @@ func (s *queries) lately() (out []string, vers uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.recent {
-		out = append(out, r.text)
+		if !strings.HasPrefix(r.text, unlisted) {
+			out = append(out, r.text)
+		}
 	}
 	return out, s.vers
 }
