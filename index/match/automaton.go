@@ -6,6 +6,9 @@ import "unicode/utf8"
 // used up, 8 MB, it accepts all that continues what it has seen so far:
 // confirm words with Match.
 func (p *Pattern) Automaton() Automaton {
+	if l := p.levenshtein(); l != nil {
+		return l
+	}
 	opt := p.opt
 	opt.Word, opt.Line, opt.Lines = false, false, false
 	return bytewise{newDFA(newNFA(p.graph, p.class, p.setOf, opt, false), false, true)}
@@ -36,13 +39,8 @@ func (b bytewise) Step(state int, c byte) int {
 
 // wide takes a byte of a character beyond ASCII, or after the beginning of one.
 func (b bytewise) wide(state int, c byte) int {
-	var room [utf8.UTFMax]byte
-	text := room[:0]
-	for pending := state >> pendingShift; pending != 0; pending >>= 8 {
-		text = append(text, byte(pending))
-	}
-	text = append(text, c)
-	s := int32(state)
+	room, n, state := unpack(state, c)
+	text, s := room[:n], int32(state)
 	for len(text) > 0 && utf8.FullRune(text) {
 		r, size := utf8.DecodeRune(text)
 		if s = b.d.next(s, b.d.n.class.class(r)); s == dead {
@@ -51,6 +49,16 @@ func (b bytewise) wide(state int, c byte) int {
 		text = text[size:]
 	}
 	return int(s) | pack(text)<<pendingShift
+}
+
+// unpack gives the bytes pending in a state and another, and the state without.
+func unpack(state int, c byte) (text [utf8.UTFMax]byte, n, bare int) {
+	for pending := state >> pendingShift; pending != 0; pending >>= 8 {
+		text[n] = byte(pending)
+		n++
+	}
+	text[n] = c
+	return text, n + 1, state & (1<<pendingShift - 1)
 }
 
 func pack(text []byte) (pending int) {

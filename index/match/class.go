@@ -13,11 +13,14 @@ type kind uint8
 
 const (
 	plain   kind = iota
-	letter       // of a word
+	letter       // of a word, ASCII: what \b knows
+	foreign      // of a word, beyond ASCII
 	newline      // the end of a line
 	edge0        // none: the end of the text
 	kinds
 )
+
+func (k kind) ofWord() bool { return k == letter || k == foreign }
 
 // kindOf is the kind of a character.
 func kindOf(r rune) kind {
@@ -29,7 +32,7 @@ func kindOf(r rune) kind {
 			return letter
 		}
 	case unicode.IsLetter(r), unicode.IsMark(r), unicode.IsNumber(r):
-		return letter
+		return foreign
 	}
 	return plain
 }
@@ -105,7 +108,7 @@ func (c *classes) len() int { return len(c.sets) }
 func newClasses(sets [][]rune, byKind bool) *classes {
 	all := append(slices.Clip(sets), []rune{'\n', '\n'})
 	if byKind {
-		all = append(all, letters())
+		all = append(all, letters(), asciiLetters)
 	}
 	s := sweep{now: make([]bool, len(all)), ids: map[string]uint16{}, c: &classes{}}
 	s.c.sets = append(s.c.sets, nil)
@@ -184,6 +187,8 @@ func (s *sweep) add(low, end rune) {
 		s.c.bytes[r] = id
 	}
 }
+
+var asciiLetters = []rune{'0', '9', 'A', 'Z', '_', '_', 'a', 'z'}
 
 // letters is the set of the characters of words.
 var letters = sync.OnceValue(func() (set []rune) {

@@ -65,8 +65,10 @@ func (d *dfa) forget() {
 	d.ids = map[string]int32{}
 	d.size = 0
 	d.times++
-	d.all = [kinds]int32{unknown, unknown, unknown, unknown}
-	d.add(info{accept: [kinds]int8{-1, -1, -1, -1}}, make([]uint64, len(d.a)))
+	for k := range d.all {
+		d.all[k] = unknown
+	}
+	d.add(info{accept: [kinds]int8{-1, -1, -1, -1, -1}}, make([]uint64, len(d.a)))
 	for i := range d.width {
 		d.table[i] = dead
 	}
@@ -209,7 +211,7 @@ func (d *dfa) next(state int32, c int) int32 {
 // may tells whether a match may end in a state.
 func (d *dfa) may(state int32) bool {
 	a := &d.info[int(state)/d.width].accept
-	return a[0] >= 0 || a[1] >= 0 || a[2] >= 0 || a[3] >= 0
+	return a[0] >= 0 || a[1] >= 0 || a[2] >= 0 || a[3] >= 0 || a[4] >= 0
 }
 
 // cost is the cost at which a match ends in a state before a kind; -1 for none.

@@ -79,7 +79,7 @@ func (p *Pattern) stands(text []byte, start, end int) bool {
 	if p.opt.Lines && bytes.IndexByte(text[start:end], '\n') >= 0 {
 		return false
 	}
-	if p.opt.Word && (kindBefore(text, start) == letter || kindAfter(text, end) == letter) {
+	if p.opt.Word && (kindBefore(text, start).ofWord() || kindAfter(text, end).ofWord()) {
 		return false
 	}
 	return !p.opt.Line || kindBefore(text, start) >= newline && kindAfter(text, end) >= newline

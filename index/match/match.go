@@ -45,7 +45,7 @@ type Options struct {
 	Costs  Costs // of each kind of error
 	Best   bool  // the least cost up to Errors (0: MaxErrors) that matches anything
 	Case   bool  // upper and lower case differ
-	Word   bool  // Find: a match stands between characters that are not of words
+	Word   bool  // Find: no letter, digit, mark or _ stands before or after a match
 	Line   bool  // Find: a match is a whole line; implies Lines
 	Lines  bool  // a match stays within a line; ^ and $ are the ends of lines
 

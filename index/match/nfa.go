@@ -211,7 +211,7 @@ func (n *nfa) row(s []uint64, j int) []uint64 { return s[j*n.w : (j+1)*n.w : (j+
 // begins tells whether a match may begin (end, for one that reads backwards)
 // between two kinds, before and after in reading order.
 func (n *nfa) begins(before kind) bool {
-	return !(n.word && before == letter || n.line && before < newline)
+	return !(n.word && before.ofWord() || n.line && before < newline)
 }
 
 // ends tells the same of its end.

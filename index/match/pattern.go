@@ -18,6 +18,8 @@ type Pattern struct {
 	ahead             *dfa // a match anywhere
 	on                *dfa // a match from a place on
 	behind, back      *dfa // the same, backwards
+	close             *levenshtein
+	closeKnown        bool
 	scan              scan
 }
 
@@ -223,6 +225,9 @@ func (p *Pattern) newNFA(back bool) *nfa {
 
 // Match tells the least cost at which the whole of word matches.
 func (p *Pattern) Match(word []byte) (cost int, ok bool) {
+	if l := p.levenshtein(); l != nil {
+		return l.match(word)
+	}
 	if p.whole == nil {
 		opt := p.opt
 		opt.Word, opt.Line, opt.Lines = false, false, false
@@ -242,3 +247,10 @@ func (p *Pattern) Match(word []byte) (cost int, ok bool) {
 
 // MatchString is Match.
 func (p *Pattern) MatchString(word string) (cost int, ok bool) { return p.Match(bytesOf(word)) }
+
+func (p *Pattern) levenshtein() *levenshtein {
+	if !p.closeKnown {
+		p.close, p.closeKnown = newLevenshtein(p), true
+	}
+	return p.close
+}
