@@ -13,6 +13,7 @@ import (
 
 	"harvest/gather/soif"
 	"harvest/gather/store"
+	"harvest/index"
 )
 
 // gathered is a store of the text files below the folder that CORPUS names,
@@ -104,4 +105,37 @@ func BenchmarkWalk(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkDocuments reads everything as an index is fed, in the order of the
+// changes, and as its Source, in an order that is none.
+func BenchmarkDocuments(b *testing.B) {
+	w := newWorld(b)
+	_, size := gathered(b, w)
+	br := w.broker(b.TempDir(), "source path=gather/web\n")
+	must(b, br.Collect(ctx, "gather/web"))
+	var oids []store.OID
+	for rec, err := range br.store.Changes(ctx, store.Cursor{}) {
+		must(b, err)
+		oids = append(oids, rec.Entry.OID)
+	}
+	b.Run("feed", func(b *testing.B) {
+		b.SetBytes(size)
+		for b.Loop() {
+			for d, err := range br.documents(ctx, oids, new([]index.ID)) {
+				must(b, err)
+				_ = d
+			}
+		}
+	})
+	ids := make([]index.ID, len(oids))
+	for i, j := range rand.Perm(len(oids)) {
+		ids[i] = index.ID(oids[j])
+	}
+	b.Run("source", func(b *testing.B) {
+		b.SetBytes(size)
+		for b.Loop() {
+			must(b, texts{br}.Text(ctx, ids, func(int, []index.Field) bool { return true }))
+		}
+	})
 }
