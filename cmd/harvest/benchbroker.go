@@ -86,18 +86,22 @@ func (b *brokerBench) run(ctx context.Context, dirs []string, std std) (err erro
 	return b.ask(ctx, work, queries, std)
 }
 
-// gather fills the store of the Gatherer, unless it is there.
+// gather fills the store of the Gatherer, unless it is there. It gets its name
+// when it is whole.
 func (b *brokerBench) gather(ctx context.Context, all []*bench.Corpus, work string, std std) error {
-	dir := filepath.Join(work, "gather", benchName)
+	dir, part := filepath.Join(work, "gather", benchName), filepath.Join(work, "filling")
 	if _, err := os.Stat(dir); err == nil {
 		return nil
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
+	if err := errors.Join(os.RemoveAll(part), os.MkdirAll(part, 0o755), os.MkdirAll(filepath.Dir(dir), 0o755)); err != nil {
 		return err
 	}
 	shown := newProgress(std.err, "gather/"+benchName, b.objects)
 	defer shown.end()
-	return fillPieces(ctx, all, b.objects, filepath.Join(dir, "store"), shown.show)
+	if err := fillPieces(ctx, all, b.objects, filepath.Join(part, "store"), shown.show); err != nil {
+		return err
+	}
+	return os.Rename(part, dir)
 }
 
 // load has the Broker collect and index everything, unless it has.

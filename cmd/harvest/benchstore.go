@@ -157,7 +157,7 @@ func fillPieces(ctx context.Context, all []*bench.Corpus, n int, dir string, see
 			want := int(float64(n)*float64(done)/float64(bytes)) - made - len(batch)
 			for j, piece := range pieces(text, want) {
 				batch = append(batch, pieceChange(name, j, piece))
-				if len(batch) == 500 {
+				if len(batch) == 5000 {
 					if err := flush(); err != nil {
 						return err
 					}
