@@ -9,11 +9,7 @@
 // segment.go describes the files.
 package block
 
-import (
-	"fmt"
-
-	"harvest/index"
-)
+import "fmt"
 
 // A Grain is how finely the index addresses text.
 type Grain int
@@ -44,11 +40,4 @@ func ParseGrain(name string) (Grain, bool) {
 		}
 	}
 	return 0, false
-}
-
-// Open opens the index in dir, which it makes if it is absent; set.Source is
-// needed. One process at a time may have it open. An index of another grain is
-// an index.ErrSettings.
-func Open(dir string, set index.Settings, grain Grain) (index.Engine, error) {
-	return nil, fmt.Errorf("index/block: %s: grain %s is not there yet", dir, grain)
 }

@@ -1,0 +1,389 @@
+package block
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"iter"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"harvest/index"
+	"harvest/index/dict"
+)
+
+// A view is the index at one time. It never changes once it is the current
+// one, so a search needs no lock.
+type view struct {
+	mark  string
+	next  uint64 // number of the next file
+	parts []part
+}
+
+// engine is the Engine that Open gives.
+type engine struct {
+	dir   string
+	grain Grain
+	set   index.Settings
+	cache *dict.Cache
+	cur   atomic.Pointer[view]
+	off   atomic.Bool
+
+	mu      sync.Mutex // held by the one that applies, and to begin and end a merge
+	bad     error      // why the directory may not be what cur says; then nothing is applied
+	merging bool
+	quit    context.CancelFunc // of the merge that runs
+	merges  sync.WaitGroup
+	files   atomic.Uint64 // of temporary names
+}
+
+// defaultMemory is what Settings.Memory 0 means.
+const defaultMemory = 64 << 20
+
+func memory(set index.Settings) int64 {
+	if set.Memory > 0 {
+		return set.Memory
+	}
+	return defaultMemory
+}
+
+func workers(set index.Settings) int {
+	if set.Workers > 0 {
+		return set.Workers
+	}
+	return runtime.GOMAXPROCS(0)
+}
+
+// Open opens the index in dir, which it makes if it is absent; set.Source is
+// needed. One process at a time may have it open. An index of another grain is
+// an index.ErrSettings.
+func Open(dir string, set index.Settings, grain Grain) (index.Engine, error) {
+	if set.Source == nil || grain < Tiny || grain > Medium {
+		return nil, fmt.Errorf("index/block: %s: grain %v, source %v: %w", dir, grain, set.Source, iofs.ErrInvalid)
+	}
+	if err := os.MkdirAll(dir, 0o777); err != nil {
+		return nil, err
+	}
+	v, err := load(dir, grain, set.NoNumbers)
+	if err != nil {
+		return nil, fmt.Errorf("index/block: %w", err)
+	}
+	e := &engine{dir: dir, grain: grain, set: set, cache: dict.NewCache(memory(set) / 2)}
+	if e.set.Log == nil {
+		e.set.Log = slog.New(slog.DiscardHandler)
+	}
+	e.cur.Store(v)
+	return e, e.sweep(v)
+}
+
+// sweep removes files that v does not have.
+func (e *engine) sweep(v *view) error {
+	list, err := os.ReadDir(e.dir)
+	if err != nil {
+		return err
+	}
+	for _, f := range list {
+		path := filepath.Join(e.dir, f.Name())
+		ours := strings.HasPrefix(f.Name(), "block-") || strings.HasPrefix(f.Name(), "run-") || f.Name() == manifestName+".new"
+		if ours && !slices.ContainsFunc(v.parts, func(p part) bool { return p.path == path }) {
+			if err := os.Remove(path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (e *engine) view() (*view, error) {
+	if e.off.Load() {
+		return nil, fmt.Errorf("index/block: %w", iofs.ErrClosed)
+	}
+	return e.cur.Load(), nil
+}
+
+func (e *engine) Mark() string { return e.cur.Load().mark }
+
+// Close lets an Apply end and stops a merge.
+func (e *engine) Close() error {
+	e.mu.Lock()
+	e.off.Store(true)
+	if e.quit != nil {
+		e.quit()
+	}
+	e.mu.Unlock()
+	e.merges.Wait()
+	return nil
+}
+
+func (e *engine) Stats() index.Stats {
+	v := e.cur.Load()
+	st := index.Stats{Segments: len(v.parts)}
+	for i := range v.parts {
+		p := &v.parts[i]
+		st.Docs += p.live()
+		st.Deleted += p.dead
+		st.Bytes += int64(len(p.data))
+		st.Text += int64(p.left())
+	}
+	return st
+}
+
+// Check compares the sums of all files with those they hold.
+func (e *engine) Check(ctx context.Context) error {
+	v, err := e.view()
+	if err != nil {
+		return err
+	}
+	defer runtime.KeepAlive(v)
+	b, err := os.ReadFile(filepath.Join(e.dir, manifestName))
+	if err == nil {
+		_, err = decodeManifest(b)
+	}
+	if err != nil && !(errors.Is(err, iofs.ErrNotExist) && len(v.parts) == 0) {
+		return fmt.Errorf("index/block: %w", err)
+	}
+	for i := range v.parts {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := v.parts[i].check(); err != nil {
+			return fmt.Errorf("index/block: %w", err)
+		}
+	}
+	return nil
+}
+
+// Apply writes a segment of puts and makes it current, less what it replaces,
+// with one new manifest.
+func (e *engine) Apply(ctx context.Context, puts iter.Seq2[*index.Doc, error], deletes []index.ID, mark string) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	old, err := e.view()
+	if err != nil {
+		return err
+	}
+	if e.bad != nil {
+		return fmt.Errorf("index/block: must be opened again after: %w", e.bad)
+	}
+	s, err := e.build(ctx, old.next, puts)
+	if err != nil {
+		return fmt.Errorf("index/block: %w", err)
+	}
+	v := &view{mark: mark, next: old.next}
+	if s != nil {
+		v.next++
+	}
+	v.parts = replaced(old.parts, s, deletes)
+	if err := e.publish(old, v); err != nil {
+		return fmt.Errorf("index/block: %w", err)
+	}
+	e.startMerge(v)
+	return nil
+}
+
+// build makes a segment of puts, nil if there are none.
+func (e *engine) build(ctx context.Context, number uint64, puts iter.Seq2[*index.Doc, error]) (*segment, error) {
+	if puts == nil {
+		return nil, nil
+	}
+	b := newBuilder(e.set, e.grain, e.temporary)
+	defer b.close()
+	if err := b.add(ctx, puts); err != nil {
+		return nil, err
+	}
+	path := segmentPath(e.dir, number)
+	if ok, err := b.finish(ctx, path); !ok || err != nil {
+		return nil, err
+	}
+	return openSegment(path, number, e.grain)
+}
+
+// temporary names a file that is swept if a crash leaves it.
+func (e *engine) temporary() string {
+	return filepath.Join(e.dir, fmt.Sprintf("run-%d", e.files.Add(1)))
+}
+
+// publish makes v current and durable, or leaves old.
+func (e *engine) publish(old, v *view) error {
+	done, err := v.save(e.dir, e.grain, e.set.NoNumbers)
+	if err != nil {
+		if done {
+			e.bad = err
+		}
+		return err
+	}
+	e.cur.Store(v)
+	for _, p := range old.parts {
+		if !slices.ContainsFunc(v.parts, func(q part) bool { return q.segment == p.segment }) {
+			e.cache.Forget(p.keys.dict)
+			e.cache.Forget(p.terms.dict)
+			os.Remove(p.path) // searches have it mapped; what stays is swept by Open
+		}
+	}
+	return nil
+}
+
+// replaced is parts less the documents that s and deletes replace, and s.
+func replaced(parts []part, s *segment, deletes []index.ID) []part {
+	var out []part
+	for _, p := range parts {
+		var gone []uint32
+		drop := func(id index.ID) {
+			if d, ok := p.find(id); ok {
+				gone = append(gone, d)
+			}
+		}
+		for _, id := range deletes {
+			drop(id)
+		}
+		if s != nil {
+			for d := range s.docs {
+				drop(s.id(d))
+			}
+		}
+		if p = p.without(gone); p.live() > 0 {
+			out = append(out, p)
+		}
+	}
+	if s != nil {
+		out = append(out, part{segment: s}.without(s.doubles()))
+	}
+	return out
+}
+
+// without is p less the documents gone.
+func (p part) without(gone []uint32) part {
+	if len(gone) == 0 {
+		return p
+	}
+	all := newSet(p.segment.docs)
+	copy(all, p.gone)
+	for _, d := range gone {
+		all.add(d)
+	}
+	p.gone, p.dead = all, all.count()
+	return p
+}
+
+// doubles gives the documents that another of the same ID comes after.
+func (s *segment) doubles() (out []uint32) {
+	s.find(index.ID{})
+	for i := 0; i+1 < len(s.order); i++ {
+		if s.id(s.order[i]) == s.id(s.order[i+1]) {
+			out = append(out, s.order[i])
+		}
+	}
+	return out
+}
+
+// Segments of like size are merged eight at a time, so each word is written
+// again once for each factor of eight the index is larger than an Apply; one
+// of which more than half is gone is written anew.
+const fanIn = 8
+
+// pick chooses segments to merge, none if all is well.
+func (v *view) pick() []part {
+	tiers := make(map[int][]part)
+	for _, p := range v.parts {
+		if p.dead > p.live() {
+			return []part{p}
+		}
+		tier := 0
+		for size := len(p.data) >> 18; size > 0; size /= fanIn {
+			tier++
+		}
+		if tiers[tier] = append(tiers[tier], p); len(tiers[tier]) == fanIn {
+			return tiers[tier]
+		}
+	}
+	return nil
+}
+
+// startMerge starts merging in the background what is to be merged. The
+// caller holds mu; Close waits for it.
+func (e *engine) startMerge(v *view) {
+	set := v.pick()
+	if set == nil || e.merging {
+		return
+	}
+	ctx, quit := context.WithCancel(context.Background())
+	e.merging, e.quit = true, quit
+	e.merges.Go(func() {
+		defer quit()
+		for set != nil {
+			if set = e.merge(ctx, set); set == nil {
+				return
+			}
+		}
+	})
+}
+
+// merge puts one segment in place of some and gives the next to be merged.
+func (e *engine) merge(ctx context.Context, set []part) []part {
+	path := e.temporary()
+	err := merge(ctx, set, path, e.grain)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if err == nil && ctx.Err() == nil {
+		err = e.swap(set, path)
+	}
+	if err != nil || ctx.Err() != nil {
+		os.Remove(path)
+		if ctx.Err() == nil {
+			e.set.Log.Error("merge", "dir", e.dir, "err", err)
+		}
+		e.merging = false
+		return nil
+	}
+	next := e.cur.Load().pick()
+	e.merging = next != nil
+	return next
+}
+
+// swap makes the segment at path current in place of those it was made of,
+// less what was deleted of them meanwhile.
+func (e *engine) swap(set []part, path string) error {
+	old := e.cur.Load()
+	v := &view{mark: old.mark, next: old.next + 1}
+	to := segmentPath(e.dir, old.next)
+	if err := os.Rename(path, to); err != nil {
+		return err
+	}
+	s, err := openSegment(to, old.next, e.grain)
+	if err != nil {
+		return err
+	}
+	merged := part{segment: s}.without(deleted(set, old.parts, s))
+	for _, p := range old.parts {
+		switch i := slices.IndexFunc(set, func(q part) bool { return q.segment == p.segment }); {
+		case i < 0:
+			v.parts = append(v.parts, p)
+		case merged.segment != nil && merged.live() > 0:
+			v.parts = append(v.parts, merged)
+			merged.segment = nil
+		}
+	}
+	return e.publish(old, v)
+}
+
+// deleted gives the documents of s, merged from was, that are gone since.
+func deleted(was, now []part, s *segment) (out []uint32) {
+	for _, p := range was {
+		i := slices.IndexFunc(now, func(q part) bool { return q.segment == p.segment })
+		for d := range p.segment.docs {
+			if !p.gone.has(d) && (i < 0 || now[i].gone.has(d)) {
+				if doc, ok := s.find(p.id(d)); ok {
+					out = append(out, doc)
+				}
+			}
+		}
+	}
+	return out
+}

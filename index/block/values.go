@@ -1,0 +1,228 @@
+package block
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
+
+	"harvest/index"
+	"harvest/index/dict"
+	"harvest/index/match"
+)
+
+// A keyCursor goes through the keys of a prefix in one part.
+type keyCursor struct {
+	*part
+	prefix []byte
+	cursor *dict.Cursor
+	lists  listReader
+	li     list
+	key    []byte // at hand, without the prefix; nil at the end
+}
+
+func (c *keyCursor) next() error {
+	c.key = nil
+	if c.cursor.Next() && bytes.HasPrefix(c.cursor.Term(), c.prefix) {
+		c.key = c.cursor.Term()[len(c.prefix):]
+	}
+	if err := c.cursor.Err(); err != nil {
+		return corrupt(c.path, "keys: %v", err)
+	}
+	return nil
+}
+
+// live is the number of documents left that have the key at hand.
+func (c *keyCursor) live() (int, error) {
+	if !c.lists.list(c.cursor.Ord(), &c.li) {
+		return 0, corrupt(c.path, "list of key %q", c.cursor.Term())
+	}
+	n := len(c.li.places)
+	if c.dead > 0 {
+		for _, doc := range c.li.places {
+			if c.gone.has(doc) {
+				n--
+			}
+		}
+	}
+	return n, nil
+}
+
+// each calls yield for the keys that begin with prefix, those from from on,
+// with the number of documents that have them, until it returns false.
+func (v *view) each(ctx context.Context, prefix, from []byte, yield func(key []byte, docs int) bool) error {
+	var all []*keyCursor
+	for i := range v.parts {
+		p := &v.parts[i]
+		c := &keyCursor{part: p, prefix: prefix, cursor: p.keys.dict.Cursor(), lists: p.keys.lists.reader(p.segment.fine())}
+		c.cursor.Seek(append(prefix[:len(prefix):len(prefix)], from...))
+		if err := c.next(); err != nil {
+			return err
+		}
+		all = append(all, c)
+	}
+	var key []byte
+	for n := 0; ; n++ {
+		if n%256 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		all = slices.DeleteFunc(all, func(c *keyCursor) bool { return c.key == nil })
+		if len(all) == 0 {
+			return nil
+		}
+		key = append(key[:0], slices.MinFunc(all, func(a, b *keyCursor) int { return bytes.Compare(a.key, b.key) }).key...)
+		docs := 0
+		for _, c := range all {
+			if !bytes.Equal(c.key, key) {
+				continue
+			}
+			n, err := c.live()
+			if err != nil {
+				return err
+			}
+			docs += n
+			if err := c.next(); err != nil {
+				return err
+			}
+		}
+		if docs > 0 && !yield(key, docs) {
+			return nil
+		}
+	}
+}
+
+// Values gives the texts; each is kept beside what number or date it may be.
+func (e *engine) Values(ctx context.Context, attribute, after string, yield func(index.Value) bool) error {
+	v, err := e.view()
+	if err != nil {
+		return err
+	}
+	defer runtime.KeepAlive(v)
+	prefix := append(prefixKey(valueKind, index.Attr(attribute)), index.KeyText)
+	return v.each(ctx, prefix, []byte(after), func(key []byte, docs int) bool {
+		return string(key) == after && after != "" || yield(index.Value{Text: string(key), Docs: docs})
+	})
+}
+
+// Attributes counts over the documents that are left. Distinct counts the
+// values that have keys.
+func (e *engine) Attributes(ctx context.Context) ([]index.Attribute, error) {
+	v, err := e.view()
+	if err != nil {
+		return nil, err
+	}
+	defer runtime.KeepAlive(v)
+	var out []index.Attribute
+	if err := v.each(ctx, []byte{attributeKind}, nil, func(key []byte, docs int) bool {
+		out = append(out, index.Attribute{Name: string(key), Docs: docs})
+		return true
+	}); err != nil {
+		return nil, err
+	}
+	for i := range out {
+		a := &out[i]
+		if n, ok := v.distinct(a.Name); ok {
+			a.Distinct = n
+			continue
+		}
+		if err := v.each(ctx, append(prefixKey(valueKind, a.Name), index.KeyText), nil, func([]byte, int) bool {
+			a.Distinct++
+			return true
+		}); err != nil {
+			return nil, err
+		}
+	}
+	return out, ctx.Err()
+}
+
+// distinct counts an attribute's values by their places in the dictionary,
+// where there is but one and nothing is gone.
+func (v *view) distinct(name string) (int, bool) {
+	if len(v.parts) != 1 || v.parts[0].dead > 0 {
+		return 0, false
+	}
+	prefix := append(prefixKey(valueKind, name), index.KeyText)
+	at := func() int {
+		c := v.parts[0].keys.dict.Cursor()
+		if c.Seek(prefix); c.Next() {
+			return c.Ord()
+		}
+		return v.parts[0].keys.dict.Len()
+	}
+	first := at()
+	prefix[len(prefix)-1]++
+	return at() - first, true
+}
+
+// Suggestions have at most so many errors.
+const suggestErrors = 2
+
+// Suggest gives words of the documents that are near word in spelling, those
+// with the fewest errors first, of these those that the most documents have.
+// The word itself is none.
+func (e *engine) Suggest(ctx context.Context, word string, n int) ([]index.Suggestion, error) {
+	v, err := e.view()
+	if err != nil {
+		return nil, err
+	}
+	defer runtime.KeepAlive(v)
+	folded := string(index.Fold(nil, word))
+	var out []index.Suggestion
+	for k := 1; k <= suggestErrors && len(out) < n; k++ {
+		m, err := match.Compile(folded, match.Options{Errors: k})
+		if err != nil {
+			return nil, fmt.Errorf("index/block: %w", err)
+		}
+		if out, err = e.suggest(ctx, v, m, folded); err != nil {
+			return nil, err
+		}
+	}
+	slices.SortFunc(out, func(a, b index.Suggestion) int {
+		return cmp.Or(cmp.Compare(a.Errors, b.Errors), cmp.Compare(b.Docs, a.Docs), strings.Compare(a.Word, b.Word))
+	})
+	return out[:min(n, len(out))], nil
+}
+
+func (e *engine) suggest(ctx context.Context, v *view, m *match.Pattern, word string) ([]index.Suggestion, error) {
+	seen := make(map[string]int) // place in out
+	var out []index.Suggestion
+	for i := range v.parts {
+		p := &v.parts[i]
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		lists := p.terms.lists.reader(&p.segment.layout)
+		docs := newSet(p.segment.docs)
+		var li list
+		err := p.terms.dict.Walk(e.cache, m.Automaton(), nil, func(term, _ []byte, ord int) bool {
+			errors, ok := m.Match(term)
+			if !ok || string(term) == word || !lists.list(ord, &li) {
+				return true
+			}
+			n := int(li.count)
+			if !li.blocks {
+				docs.clear()
+				p.documents(&li, docs)
+				docs.without(p.gone)
+				n = docs.count()
+			}
+			k, known := seen[string(term)]
+			if !known && n > 0 {
+				k = len(out)
+				seen[string(term)] = k
+				out = append(out, index.Suggestion{Word: string(term), Errors: errors})
+			}
+			if n > 0 {
+				out[k].Docs += n
+			}
+			return ctx.Err() == nil
+		})
+		if err != nil {
+			return nil, corrupt(p.path, "%v", err)
+		}
+	}
+	return out, ctx.Err()
+}

@@ -1,0 +1,44 @@
+package index
+
+import (
+	"bytes"
+	"fmt"
+	iofs "io/fs"
+
+	"harvest/index/query"
+)
+
+// A KeyRange is the keys of values (Keys) that a comparison asks for, for
+// engines that keep them in order.
+type KeyRange struct{ keyRange }
+
+// NewKeyRange is the range of a query.Compare or query.Range; of anything else
+// it is an error of class iofs.ErrInvalid.
+func NewKeyRange(q query.Node) (KeyRange, error) {
+	switch q := q.(type) {
+	case query.Compare:
+		switch q.Op {
+		case "=", "<", "<=", ">", ">=":
+			return KeyRange{newCompare(q.Op, q.Value)}, nil
+		}
+	case query.Range:
+		if q.Low+q.High != "" {
+			return KeyRange{newRange(q.Low, q.High)}, nil
+		}
+	}
+	return KeyRange{}, fmt.Errorf("query %v: %w", q, iofs.ErrInvalid)
+}
+
+// First is not above any key of the range.
+func (r *KeyRange) First() []byte { return r.low }
+
+// Has tells whether a key is in the range.
+func (r *KeyRange) Has(key []byte) bool { return r.has(key) }
+
+// Past tells whether a key is above all of the range.
+func (r *KeyRange) Past(key []byte) bool {
+	if r.high == nil {
+		return len(key) > 0 && key[0] > r.kind
+	}
+	return bytes.Compare(key, r.high) > 0
+}
