@@ -211,7 +211,10 @@ func TestNamedSession(t *testing.T) {
 		{"set case=perhaps", "set case=perhaps: neither yes nor no"},
 		{"set errors=9", "set errors=9: not a number from 0 to 8"},
 		{"set stem=klingon", "set stem klingon: not one of arabic"},
-		{"set limit=1 mistakes=1", "set mistakes: unknown; there are rank, limit, errors, case, word, stem and fields"},
+		{"set costs=1,2", "set costs=1,2: not four numbers from 1 to 9"},
+		{"set costs=1,2,0,1", "set costs=1,2,0,1: not four numbers from 1 to 9"},
+		{"set feedback=101", "set feedback=101: not a number from 0 (none) to 100"},
+		{"set limit=1 mistakes=1", "set mistakes: unknown; there are rank, limit, errors, costs, feedback, case, word, stem and fields"},
 		{"quarry x", "unknown control message: quarry"},
 	} {
 		refuses(t, d, "query/x/ctl", tt.text, tt.want)
@@ -260,6 +263,7 @@ func TestNamedSessionStays(t *testing.T) {
 		_, err := walk(t, b.Files(), "query").(fs.Maker).Mkdir(ctx, name, 0o777)
 		must(t, err)
 	}
+	must(t, write(b.Files(), "query/y/ctl", "set errors=2 costs=1,2,3,4 feedback=5 case=yes word=no stem=german limit=7 rank=-size\n"))
 	must(t, write(b.Files(), "query/x/ctl", "set rank=url limit=2 fields=md5\nquery title : fuse\npage 2\n"))
 	must(t, walk(t, b.Files(), "query").(fs.Remover).Remove(ctx, "z"))
 	h, err := fs.OpenNode(ctx, walk(t, b.Files(), "query/clone").(fs.File), fs.Read)
@@ -276,6 +280,9 @@ func TestNamedSessionStays(t *testing.T) {
 		t.Errorf("got hits %q, want %q", got, want)
 	}
 	if got := read(t, b.Files(), "query/x/status"); !strings.Contains(got, "limit=2\npage=2\npages=2\nfields=md5\n") {
+		t.Errorf("got status %s", got)
+	}
+	if got := read(t, b.Files(), "query/y/status"); !strings.Contains(got, "rank=-size\nerrors=2\ncosts=1,2,3,4\nfeedback=5\ncase=yes\nword=no\nstem=german\nlimit=7\n") {
 		t.Errorf("got status %s", got)
 	}
 	must(t, b.Close())

@@ -9,6 +9,7 @@ import (
 
 	"harvest/fs/ndb"
 	"harvest/index"
+	"harvest/index/match"
 	"harvest/index/query"
 )
 
@@ -20,6 +21,9 @@ type manner struct {
 	cased  bool   // words are to stand as they are written
 	inside bool   // plain words are found inside of others too
 	stem   string // language, or no; "": what the config says
+
+	costs    match.Costs // of the kinds of errors
+	feedback int         // this many of the best hits name more words to look for
 }
 
 // What rank may be, beside an attribute, or one with a dash before it for the
@@ -33,7 +37,8 @@ const (
 
 const (
 	maxErrors   = 8
-	mannerUsage = "set rank=score|vector|url|updated|[-]ATTRIBUTE limit=N errors=0…8 case=yes|no word=yes|no stem=LANGUAGE|no fields=NAME,NAME"
+	maxFeedback = 100 // objects, which are read
+	mannerUsage = "set rank=score|vector|url|updated|[-]ATTRIBUTE limit=N errors=0…8 costs=N,N,N,N feedback=N case=yes|no word=yes|no stem=LANGUAGE|no fields=NAME,NAME"
 )
 
 func plain() manner { return manner{rank: rankScore} }
@@ -50,6 +55,10 @@ func (m *manner) set(e ndb.Entry, p ndb.Pair) (known bool, err error) {
 		m.limit, err = number(p, math.MaxInt32, "from 0 (all)")
 	case "errors":
 		m.errors, err = number(p, maxErrors, "from 0 to 8")
+	case "costs":
+		m.costs, err = parseCosts(p)
+	case "feedback":
+		m.feedback, err = number(p, maxFeedback, "from 0 (none) to 100")
 	case "case":
 		m.cased, err = yes(e, p)
 	case "word":
@@ -75,6 +84,31 @@ func number(p ndb.Pair, most int, want string) (int, error) {
 	return n, nil
 }
 
+// parseCosts reads the costs of a character too many, one that is missing, one
+// in place of another, and two swapped.
+func parseCosts(p ndb.Pair) (c match.Costs, err error) {
+	if p.Value == "" {
+		return c, nil
+	}
+	to := []*int{&c.Insert, &c.Delete, &c.Substitute, &c.Transpose}
+	list := strings.Split(p.Value, ",")
+	for i, text := range list {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > maxErrors+1 || len(list) != len(to) {
+			return c, fmt.Errorf("set costs=%s: not four numbers from 1 to 9, as 1,1,2,1", p.Value)
+		}
+		*to[i] = n
+	}
+	return c, nil
+}
+
+func formatCosts(c match.Costs) string {
+	if c == (match.Costs{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d,%d,%d,%d", c.Insert, c.Delete, c.Substitute, c.Transpose)
+}
+
 func yes(e ndb.Entry, p ndb.Pair) (bool, error) {
 	v, err := e.Bool(p)
 	if err != nil {
@@ -85,7 +119,7 @@ func yes(e ndb.Entry, p ndb.Pair) (bool, error) {
 
 // pairs are the manner as set takes it, but for limit, which is of pages.
 func (m manner) pairs() []ndb.Pair {
-	return []ndb.Pair{ndb.Of("rank", m.rank), ndb.Of("errors", m.errors), ndb.Of("case", yesOrNo(m.cased)),
+	return []ndb.Pair{ndb.Of("rank", m.rank), ndb.Of("errors", m.errors), ndb.Of("costs", formatCosts(m.costs)), ndb.Of("feedback", m.feedback), ndb.Of("case", yesOrNo(m.cased)),
 		ndb.Of("word", yesOrNo(!m.inside)), ndb.Of("stem", m.stem)}
 }
 
@@ -97,7 +131,7 @@ func (b *Broker) options(ctx context.Context, q query.Node, m manner) (opt index
 	b.mu.Lock()
 	c := b.config
 	b.mu.Unlock()
-	opt = index.Options{Weight: c.weight, Errors: m.errors, Case: m.cased}
+	opt = index.Options{Weight: c.weight, Errors: m.errors, Costs: m.costs, Case: m.cased, Feedback: m.feedback}
 	switch m.rank {
 	case rankScore:
 	case rankVector:
