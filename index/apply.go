@@ -96,6 +96,11 @@ func (f *feeder) feed(ctx context.Context, puts iter.Seq2[*Doc, error]) error {
 	return f.last(ctx, b)
 }
 
+// inverter is a new one; of what a heap takes three quarters are chains.
+func (f *feeder) inverter() *inverter {
+	return newInverter(&f.set, int(f.memory/int64(f.workers)*3/4))
+}
+
 // number is that of an attribute.
 func (f *feeder) number(raw string) uint32 {
 	if n, ok := f.numbers[raw]; ok {
@@ -118,7 +123,7 @@ func (f *feeder) number(raw string) uint32 {
 // invert is all there is to do with one worker.
 func (f *feeder) invert(ctx context.Context, d *Doc) error {
 	if len(f.hands) == 0 {
-		f.hands = []*hand{{x: newInverter(&f.set)}}
+		f.hands = []*hand{{x: f.inverter()}}
 	}
 	x := f.hands[0].x
 	x.begin(uint32(len(f.ids)))
@@ -181,7 +186,7 @@ func (f *feeder) hire() {
 		f.free <- new(batch)
 	}
 	for range f.workers {
-		h := &hand{x: newInverter(&f.set)}
+		h := &hand{x: f.inverter()}
 		f.hands = append(f.hands, h)
 		f.hired.Go(func() {
 			for b := range f.work {
@@ -206,7 +211,7 @@ func (f *feeder) dismiss() {
 func (f *feeder) last(ctx context.Context, b *batch) error {
 	if len(b.docs) > 0 {
 		if len(f.hands) == 0 { // too little to be shared out
-			f.hands = []*hand{{x: newInverter(&f.set)}}
+			f.hands = []*hand{{x: f.inverter()}}
 		} else {
 			f.given.Wait()
 		}

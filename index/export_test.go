@@ -7,6 +7,8 @@ import (
 	"runtime"
 	"slices"
 	"testing"
+
+	"github.com/clipperhouse/uax29/v2/words"
 )
 
 // An Unsearched is the ranked engine as far as it keeps documents.
@@ -44,4 +46,13 @@ func (u *Unsearched) Files(t *testing.T) {
 			t.Errorf("got file %s, want only %v", f.Name(), slices.Sorted(maps.Keys(want)))
 		}
 	}
+}
+
+// WordsPlain is Words without its short ways: all of the text is cut by uax29.
+func WordsPlain(text string, yield func(w *Word) bool) {
+	a := analyzer{yield: yield}
+	for it := words.FromString(text); it.Next() && !a.stop; {
+		a.segment(it.Value(), it.Start())
+	}
+	a.endRun()
 }

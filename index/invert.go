@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"encoding/binary"
 	"math/bits"
 	"slices"
@@ -12,50 +13,57 @@ import (
 type heap struct {
 	slots   []uint64 // open addressing: hash in the upper half, entry + 1 in the lower
 	entries []entry
-	names   []byte // the words longer than 8 bytes
 	mem     []byte // the chains
+	reserve int    // bytes of mem to be expected if it comes to be large
 }
 
-// An entry is a word, or a key, in one attribute. Its chain holds varints: for
-// each document its distance to the one before (the first from -1) times two
-// and one; then for each occurrence, if positions are kept, the distance to the
-// one before (the first from 0) times two; else a zero for each further one.
+// An entry is a word, or a key, in one attribute. Two of them fit in a line of
+// the processor's cache. The chain holds varints: for each document its
+// distance to the one before (the first from -1) times two and one; then for
+// each occurrence, if positions are kept, the distance to the one before (the
+// first from 0) times two; else a zero for each further one. A word of more
+// than 8 bytes stands before the first chunk.
 type entry struct {
 	key  uint64 // the first 8 bytes, the first in the highest place
-	name uint32 // where it is in names
-	meta uint32 // field << metaLen | length
+	meta uint32 // field << fieldAt | class of the chunk << classAt | length
 	head uint32 // first chunk
 	at   uint32 // where the chain goes on
 	end  uint32 // of the chunk
 	doc  uint32 // last document
 	pos  uint32 // last position in it
-	docs uint32 // documents << classBits | class of the chunk
 }
 
 const (
-	entrySize = 40
-	metaLen   = 10 // bits; a key has 3 + MaxKey bytes at most
-	classBits = 4
+	entrySize = 32
+	classAt   = 10 // a key has 3 + MaxKey bytes at most
+	fieldAt   = 14
+	lenMask   = 1<<classAt - 1
+	classMask = 1<<fieldAt - 1 - lenMask
+	maxField  = 1<<(32-fieldAt) - 1
 	chunkMin  = 8 // bytes; each chunk has twice those of the one before, up to
 	chunkMax  = 4096
-	maxField  = 1<<(32-metaLen) - 1
 	none      = ^uint32(0)
 )
 
 // size is the memory in use, in bytes.
 func (h *heap) size() int64 {
-	return int64(len(h.slots)*8 + len(h.entries)*entrySize + len(h.names) + len(h.mem))
+	return int64(len(h.slots)*8 + len(h.entries)*entrySize + len(h.mem))
 }
 
 func (h *heap) reset() {
 	clear(h.slots)
-	h.entries, h.names, h.mem = h.entries[:0], h.names[:0], h.mem[:0]
+	h.entries, h.mem = h.entries[:0], h.mem[:0]
 }
 
-// prefix is the first 8 bytes of a word as a number that sorts as they do.
+// prefix is the first 8 bytes of a word as a number that sorts as they do. It
+// is fastest if there is memory behind the word.
 func prefix(word []byte) uint64 {
-	if len(word) >= 8 {
-		return binary.BigEndian.Uint64(word)
+	if cap(word) >= 8 {
+		v := binary.BigEndian.Uint64(word[:8])
+		if len(word) < 8 {
+			v &= ^uint64(0) << (64 - 8*len(word))
+		}
+		return v
 	}
 	var v uint64
 	for i, c := range word {
@@ -71,42 +79,47 @@ func hash(key uint64, word []byte, meta uint32) uint64 {
 	for i := 8; i < len(word); i += 8 {
 		h = (bits.RotateLeft64(h, 29) ^ prefix(word[i:])) * hashFactor
 	}
-	return h ^ h>>32
+	return h >> 32
 }
 
 // find gives the number of the entry of a word in a field, a new one if there
 // is none.
 func (h *heap) find(field uint32, word []byte) uint32 {
-	key, meta := prefix(word), field<<metaLen|uint32(len(word))
-	sum := hash(key, word, meta)
+	key, meta := prefix(word), field<<fieldAt|uint32(len(word))
+	sum := uint32(hash(key, word, meta))
 	if 2*len(h.entries) >= len(h.slots) {
 		h.grow()
 	}
-	mask := uint64(len(h.slots) - 1)
-	sum = sum<<32 | sum&0xffffffff // the lower half, twice
+	mask := uint32(len(h.slots) - 1)
 	for s := sum & mask; ; s = (s + 1) & mask {
 		slot := h.slots[s]
 		if slot == 0 {
-			h.slots[s] = sum&^0xffffffff | uint64(len(h.entries)+1)
+			h.slots[s] = uint64(sum)<<32 | uint64(len(h.entries)+1)
 			h.add(key, meta, word)
 			return uint32(len(h.entries) - 1)
 		}
-		if slot>>32 != sum>>32 {
+		if uint32(slot>>32) != sum {
 			continue
 		}
-		e := &h.entries[uint32(slot)-1]
-		if e.key == key && e.meta == meta && (len(word) <= 8 || string(h.names[e.name:][:len(word)]) == string(word)) {
-			return uint32(slot) - 1
+		n := uint32(slot) - 1
+		e := &h.entries[n]
+		if e.key == key && e.meta&^classMask == meta && (len(word) <= 8 || string(h.mem[e.head-uint32(len(word)):e.head]) == string(word)) {
+			return n
 		}
 	}
 }
 
+// add adds an entry, with its first chunk.
 func (h *heap) add(key uint64, meta uint32, word []byte) {
-	e := entry{key: key, meta: meta, name: uint32(len(h.names)), doc: none}
-	if len(word) > 8 {
-		h.names = append(h.names, word...)
+	if len(h.mem) > reserveAt && cap(h.mem) < h.reserve {
+		h.mem = append(make([]byte, 0, h.reserve), h.mem...)
 	}
-	h.entries = append(h.entries, e)
+	if len(word) > 8 {
+		h.mem = append(h.mem, word...)
+	}
+	at := uint32(len(h.mem))
+	h.mem = append(h.mem, zeros[:chunkMin]...)
+	h.entries = append(h.entries, entry{key: key, meta: meta, head: at, at: at, end: at + chunkMin, doc: none})
 }
 
 func (h *heap) grow() {
@@ -129,10 +142,15 @@ func (h *heap) occur(e *entry, doc, pos uint32) {
 	if e.doc != doc {
 		h.put(e, (doc-e.doc)<<1|1)
 		e.doc, e.pos = doc, 0
-		e.docs += 1 << classBits
 	}
-	h.put(e, (pos-e.pos)<<1)
+	v := (pos - e.pos) << 1
 	e.pos = pos
+	if v < 0x80 && e.at < e.end {
+		h.mem[e.at] = byte(v)
+		e.at++
+		return
+	}
+	h.put(e, v)
 }
 
 // count notes a word that has no positions.
@@ -149,7 +167,6 @@ func (h *heap) mention(e *entry, doc uint32) {
 	if e.doc != doc {
 		h.put(e, (doc-e.doc)<<1|1)
 		e.doc = doc
-		e.docs += 1 << classBits
 	}
 }
 
@@ -169,35 +186,31 @@ func (h *heap) put(e *entry, v uint32) {
 	e.at++
 }
 
-// chunk gives e a new one. Where it stands takes the place of the last 4 bytes
-// of the one before, which move.
+// chunk gives e another one. Where it stands takes the place of the last 4
+// bytes of the one before, which move.
 func (h *heap) chunk(e *entry) {
 	at := uint32(len(h.mem))
-	size := uint32(chunkMin)
-	first := e.end == 0
-	if !first {
-		if size = chunkMin << (e.docs&(1<<classBits-1) + 1); size > chunkMax {
-			size = chunkMax
-		} else {
-			e.docs++
-		}
+	size := uint32(chunkMin) << (e.meta&classMask>>classAt + 1)
+	if size > chunkMax {
+		size = chunkMax
+	} else {
+		e.meta += 1 << classAt
 	}
 	h.mem = append(h.mem, zeros[:size]...)
-	if first {
-		e.head, e.at, e.end = at, at, at+size
-		return
-	}
 	link := h.mem[e.end-4 : e.end]
 	copy(h.mem[at:], link)
 	binary.LittleEndian.PutUint32(link, at)
 	e.at, e.end = at+4, at+size
 }
 
+// From reserveAt bytes on a heap takes what it will need in one piece, so that
+// nothing is copied as it grows.
+const reserveAt = 1 << 20
+
 var zeros [chunkMax]byte
 
-func (e *entry) count() uint32 { return e.docs >> classBits }
-func (e *entry) field() uint32 { return e.meta >> metaLen }
-func (e *entry) len() int      { return int(e.meta & (1<<metaLen - 1)) }
+func (e *entry) field() uint32 { return e.meta >> fieldAt }
+func (e *entry) len() int      { return int(e.meta & lenMask) }
 
 // chain appends all bytes of e's chain to dst.
 func (h *heap) chain(dst []byte, e *entry) []byte {
@@ -214,7 +227,7 @@ func (h *heap) chain(dst []byte, e *entry) []byte {
 func (h *heap) word(dst []byte, e *entry) []byte {
 	n := e.len()
 	if n > 8 {
-		return append(dst, h.names[e.name:][:n]...)
+		return append(dst, h.mem[e.head-uint32(n):e.head]...)
 	}
 	var b [8]byte
 	binary.BigEndian.PutUint64(b[:], e.key)
@@ -272,7 +285,7 @@ func (o *ordering) term(g *heap, a *entry, h *heap, b *entry) int {
 	}
 	n, m := a.len(), b.len()
 	if n > 8 && m > 8 {
-		return slices.Compare(g.names[a.name+8:][:n-8], h.names[b.name+8:][:m-8])
+		return bytes.Compare(g.mem[a.head-uint32(n)+8:a.head], h.mem[b.head-uint32(m)+8:b.head])
 	}
 	return n - m
 }
@@ -308,8 +321,9 @@ type place struct {
 	pos int
 }
 
-func newInverter(set *Settings) *inverter {
+func newInverter(set *Settings, reserve int) *inverter {
 	x := &inverter{noPositions: set.NoPositions, noNumbers: set.NoNumbers}
+	x.words.reserve = reserve
 	x.yield = x.word
 	return x
 }

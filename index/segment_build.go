@@ -446,23 +446,22 @@ func (c *coder) list(out *coded, kind posting.Kind, from []ref, several bool) (l
 	}
 	streams := c.streams[:len(from)]
 	for i, r := range from {
-		e := c.entry(r)
-		l.docs += e.count()
 		s := &streams[i]
-		*s = stream{b: c.heap(c.b.in[r.in]).chain(s.b[:0], e), doc: none}
+		*s = stream{b: c.heap(c.b.in[r.in]).chain(s.b[:0], c.entry(r)), doc: none}
 		s.next()
 	}
-	one := l.docs == 1
-	if !one {
-		c.enc.Reset(kind, c.b.norms)
-	}
-	for range l.docs {
+	c.enc.Reset(kind, c.b.norms)
+	for {
 		s := &streams[0]
 		for i := range streams[1:] {
 			if streams[i+1].doc < s.doc {
 				s = &streams[i+1]
 			}
 		}
+		if s.doc == none {
+			break
+		}
+		l.docs++
 		doc := s.doc
 		freq := c.take(s, kind)
 		if !several || c.stamp[doc] != c.stamps {
@@ -471,7 +470,7 @@ func (c *coder) list(out *coded, kind posting.Kind, from []ref, several bool) (l
 		if several {
 			c.stamp[doc] = c.stamps
 		}
-		if one && c.inline(out, &l, doc, freq) {
+		if l.docs == 1 && ended(streams) && c.inline(out, &l, doc, freq) {
 			return l, fresh
 		}
 		if kind == posting.Positions {
@@ -488,12 +487,20 @@ func (c *coder) list(out *coded, kind posting.Kind, from []ref, several bool) (l
 	return l, fresh
 }
 
+func ended(streams []stream) bool {
+	for i := range streams {
+		if streams[i].doc != none {
+			return false
+		}
+	}
+	return true
+}
+
 // inline puts the list of one document into the dictionary, unless it is long.
 func (c *coder) inline(out *coded, l *list, doc, freq uint32) bool {
 	n := len(out.ones)
 	ones := posting.AppendOne(out.ones, l.kind, doc, freq, c.gaps)
 	if len(ones)-n > inlineMax {
-		c.enc.Reset(l.kind, c.b.norms)
 		return false
 	}
 	out.ones = ones

@@ -143,7 +143,11 @@ func (a *analyzer) words(text string, yield func(*Word) bool) bool {
 		if c < '0' {
 			switch c {
 			case wide:
-				i = a.cut(text, i)
+				if n := apart(text[i:]); n > 0 {
+					i += n
+				} else {
+					i = a.cut(text, i)
+				}
 			case under:
 				i = a.joined(text, i)
 			default:
@@ -183,15 +187,18 @@ func (a *analyzer) plain(n, start, end int) {
 // that are not ASCII.
 func joins(text string, i int) bool {
 	c := class[text[i]]
-	if c == under || c == wide {
+	if c == under {
 		return true
+	}
+	if c == wide {
+		return apart(text[i:]) == 0
 	}
 	if c == other || i == 0 || i+1 == len(text) {
 		return false
 	}
 	before, after := class[text[i-1]], class[text[i+1]]
 	if after == wide {
-		return true
+		return apart(text[i+1:]) == 0
 	}
 	if before < '0' || after < '0' {
 		return false
@@ -200,12 +207,37 @@ func joins(text string, i int) bool {
 	return digits == (after <= '9') && (c == midAny || digits == (c == midDigit))
 }
 
+// apart is the length of the character that text begins with, if it is one of
+// the common signs that are by themselves no part of any word: no-break space,
+// dashes, quotes, bullets, arrows, lines. Else it is 0.
+func apart(text string) int {
+	switch {
+	case len(text) < 2:
+	case text[0] == 0xc2:
+		switch c := text[1]; c {
+		case 0xa0, 0xa9, 0xab, 0xae, 0xb0, 0xbb:
+			return 2
+		}
+	case len(text) < 3:
+	case text[0] == 0xe2 && text[1] == 0x80:
+		switch c := text[2]; {
+		case 0x90 <= c && c <= 0x97, 0x9c <= c && c <= 0xa3, c == 0xa5, c == 0xa6:
+			return 3
+		}
+	case text[0] == 0xe2 && (text[1] == 0x86 && text[2] >= 0x90 || text[1] == 0x87 || text[1] >= 0x94 && text[1] <= 0x97):
+		if text[2] >= 0x80 && text[2] < 0xc0 {
+			return 3
+		}
+	}
+	return 0
+}
+
 // joined gives the words of that of UAX 29 that begins at start, and returns
 // where it ends.
 func (a *analyzer) joined(text string, start int) int {
 	end := start
 	for end < len(text) && (class[text[end]] >= '0' || joins(text, end)) {
-		if class[text[end]] == wide || end+1 < len(text) && class[text[end]] != under && class[text[end+1]] == wide {
+		if class[text[end]] == wide || class[text[end]] < '0' && class[text[end]] != under && class[text[end+1]] == wide {
 			return a.cut(text, start)
 		}
 		end++

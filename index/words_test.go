@@ -17,9 +17,11 @@ import (
 
 // wordsOf lists the words of a text, each as text@position, a compound with =
 // before it, one of a run of CJK with ~.
-func wordsOf(text string) string {
+func wordsOf(text string) string { return list(text, index.Words) }
+
+func list(text string, words func(string, func(*index.Word) bool)) string {
 	var out []string
-	index.Words(text, func(w *index.Word) bool {
+	words(text, func(w *index.Word) bool {
 		sign := map[bool]string{true: "="}[w.Whole] + map[bool]string{true: "~"}[w.CJK]
 		out = append(out, fmt.Sprintf("%s%s@%d", sign, w.Text, w.Pos))
 		return true
@@ -82,6 +84,17 @@ func TestFold(t *testing.T) {
 	}
 }
 
+// A sign by itself, and between letters, is what the rules for all characters
+// make of it.
+func TestSigns(t *testing.T) {
+	for r := rune(0x80); r < 0x3100; r++ {
+		text := fmt.Sprintf("%c a%c b %c1 2%c3 x.%c", r, r, r, r, r)
+		if got, want := wordsOf(text), list(text, index.WordsPlain); got != want {
+			t.Errorf("%U: got %s, want %s", r, got, want)
+		}
+	}
+}
+
 // reference says what UAX 29 makes of ASCII text: the words by position, and the compounds.
 func reference(text string) string {
 	var out []string
@@ -105,13 +118,16 @@ func reference(text string) string {
 // what Words promises of places, lengths and finding a word again by itself.
 func FuzzWords(f *testing.F) {
 	for _, s := range []string{"Plan 9", "net/http x86_64 _a_.b:c 3.14,1;2 a.1 don't", "GRÖSSE İ ß Σς", "日本語 text",
-		"e\u0301\xff\u0301 a.é a:b.c_日.本", strings.Repeat("ab", 40) + strings.Repeat("é", 40), "\u05d0\"\u05d1 1'2 \u00b7l·l ½ﷺ"} {
+		"e\u0301\xff\u0301 a.é a:b.c_日.本", strings.Repeat("ab", 40) + strings.Repeat("é", 40), "a“b” c—d.’e «f»\u00a0g a.“ →x x→_y 1,”2", "\u05d0\"\u05d1 1'2 \u00b7l·l ½ﷺ"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		ascii := strings.Map(func(r rune) rune { return r & 0x7f }, text)
 		if got, want := wordsOf(ascii), reference(ascii); got != want {
 			t.Fatalf("%q: got %s, want %s", ascii, got, want)
+		}
+		if got, want := wordsOf(text), list(text, index.WordsPlain); got != want && utf8.ValidString(text) {
+			t.Fatalf("%q: got %s, want %s", text, got, want)
 		}
 		start, pos := 0, 0
 		index.Words(text, func(w *index.Word) bool {
