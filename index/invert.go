@@ -8,13 +8,13 @@ import (
 )
 
 // A heap holds words, each with the chain of what is known of its documents.
-// It has no pointers for the garbage collector to follow: a word is an entry,
-// a chain is chunks of one array.
+// It has no pointers for the garbage collector to follow: a word is an entry
+// in a table by open addressing, a chain is chunks of one array.
 type heap struct {
-	slots   []uint64 // open addressing: hash in the upper half, entry + 1 in the lower
-	entries []entry
-	mem     []byte // the chains
-	reserve int    // bytes of mem to be expected if it comes to be large
+	table   []entry // those in use have a head
+	n       int     // of them
+	mem     []byte  // the chains; the first byte is nobody's
+	reserve int     // bytes of mem to be expected if it comes to be large
 }
 
 // An entry is a word, or a key, in one attribute. Two of them fit in a line of
@@ -46,13 +46,11 @@ const (
 )
 
 // size is the memory in use, in bytes.
-func (h *heap) size() int64 {
-	return int64(len(h.slots)*8 + len(h.entries)*entrySize + len(h.mem))
-}
+func (h *heap) size() int64 { return int64(len(h.table)*entrySize + len(h.mem)) }
 
 func (h *heap) reset() {
-	clear(h.slots)
-	h.entries, h.mem = h.entries[:0], h.mem[:0]
+	clear(h.table)
+	h.n, h.mem = 0, h.mem[:0]
 }
 
 // prefix is the first 8 bytes of a word as a number that sorts as they do. It
@@ -74,66 +72,85 @@ func prefix(word []byte) uint64 {
 
 const hashFactor = 0x9e3779b97f4a7c15
 
-func hash(key uint64, word []byte, meta uint32) uint64 {
+func hash(key uint64, word []byte, meta uint32) uint32 {
 	h := (key ^ uint64(meta)<<3) * hashFactor
 	for i := 8; i < len(word); i += 8 {
 		h = (bits.RotateLeft64(h, 29) ^ prefix(word[i:])) * hashFactor
 	}
-	return h >> 32
+	return uint32(h >> 32)
 }
 
-// find gives the number of the entry of a word in a field, a new one if there
-// is none.
-func (h *heap) find(field uint32, word []byte) uint32 {
+// find gives the entry of a word in a field, a new one if there is none. It is
+// good until the next.
+func (h *heap) find(field uint32, word []byte) *entry {
 	key, meta := prefix(word), field<<fieldAt|uint32(len(word))
-	sum := uint32(hash(key, word, meta))
-	if 2*len(h.entries) >= len(h.slots) {
+	if 3*h.n >= 2*len(h.table) {
 		h.grow()
 	}
-	mask := uint32(len(h.slots) - 1)
-	for s := sum & mask; ; s = (s + 1) & mask {
-		slot := h.slots[s]
-		if slot == 0 {
-			h.slots[s] = uint64(sum)<<32 | uint64(len(h.entries)+1)
-			h.add(key, meta, word)
-			return uint32(len(h.entries) - 1)
+	mask := uint32(len(h.table) - 1)
+	for s := hash(key, word, meta) & mask; ; s = (s + 1) & mask {
+		e := &h.table[s]
+		if e.key == key && e.meta&^classMask == meta && (len(word) <= 8 || string(h.tail(e)) == string(word[8:])) {
+			return e
 		}
-		if uint32(slot>>32) != sum {
-			continue
-		}
-		n := uint32(slot) - 1
-		e := &h.entries[n]
-		if e.key == key && e.meta&^classMask == meta && (len(word) <= 8 || string(h.mem[e.head-uint32(len(word)):e.head]) == string(word)) {
-			return n
+		if e.head == 0 {
+			h.n++
+			h.add(e, key, meta, word)
+			return e
 		}
 	}
 }
 
-// add adds an entry, with its first chunk.
-func (h *heap) add(key uint64, meta uint32, word []byte) {
-	if len(h.mem) > reserveAt && cap(h.mem) < h.reserve {
-		h.mem = append(make([]byte, 0, h.reserve), h.mem...)
+// tail is what a long word has after its first 8 bytes; it stands before the
+// chain.
+func (h *heap) tail(e *entry) []byte {
+	return h.mem[e.head-(e.meta&lenMask-8) : e.head]
+}
+
+// add makes e an entry, with its first chunk.
+func (h *heap) add(e *entry, key uint64, meta uint32, word []byte) {
+	if len(h.mem) == 0 {
+		h.alloc(1)
 	}
 	if len(word) > 8 {
-		h.mem = append(h.mem, word...)
+		h.mem = append(h.mem, word[8:]...)
 	}
-	at := uint32(len(h.mem))
-	h.mem = append(h.mem, zeros[:chunkMin]...)
-	h.entries = append(h.entries, entry{key: key, meta: meta, head: at, at: at, end: at + chunkMin, doc: none})
+	at := h.alloc(chunkMin)
+	*e = entry{key: key, meta: meta, head: at, at: at, end: at + chunkMin, doc: none}
 }
 
-func (h *heap) grow() {
-	old := h.slots
-	h.slots = make([]uint64, max(1<<10, 2*len(old)))
-	mask := uint64(len(h.slots) - 1)
-	for _, slot := range old {
-		if slot != 0 {
-			s := slot >> 32 & mask
-			for h.slots[s] != 0 {
-				s = (s + 1) & mask
-			}
-			h.slots[s] = slot
+// alloc takes n bytes of mem.
+func (h *heap) alloc(n int) (at uint32) {
+	at = uint32(len(h.mem))
+	if len(h.mem)+n > cap(h.mem) {
+		if len(h.mem) > reserveAt && cap(h.mem) < h.reserve {
+			h.mem = append(make([]byte, 0, h.reserve), h.mem...)
 		}
+		h.mem = slices.Grow(h.mem, n)
+	}
+	h.mem = h.mem[:len(h.mem)+n]
+	return at
+}
+
+// From reserveAt bytes on a heap takes what it will need in one piece, so that
+// nothing is copied as it grows.
+const reserveAt = 1 << 20
+
+func (h *heap) grow() {
+	old := h.table
+	h.table = make([]entry, max(1<<8, 2*len(old)))
+	mask := uint32(len(h.table) - 1)
+	var b [lenMask + 1]byte
+	for i := range old {
+		e := &old[i]
+		if e.head == 0 {
+			continue
+		}
+		s := hash(e.key, h.word(b[:0], e), e.meta&^classMask) & mask
+		for h.table[s].head != 0 {
+			s = (s + 1) & mask
+		}
+		h.table[s] = *e
 	}
 }
 
@@ -189,55 +206,61 @@ func (h *heap) put(e *entry, v uint32) {
 // chunk gives e another one. Where it stands takes the place of the last 4
 // bytes of the one before, which move.
 func (h *heap) chunk(e *entry) {
-	at := uint32(len(h.mem))
 	size := uint32(chunkMin) << (e.meta&classMask>>classAt + 1)
 	if size > chunkMax {
 		size = chunkMax
 	} else {
 		e.meta += 1 << classAt
 	}
-	h.mem = append(h.mem, zeros[:size]...)
+	at := h.alloc(int(size))
 	link := h.mem[e.end-4 : e.end]
 	copy(h.mem[at:], link)
 	binary.LittleEndian.PutUint32(link, at)
 	e.at, e.end = at+4, at+size
 }
 
-// From reserveAt bytes on a heap takes what it will need in one piece, so that
-// nothing is copied as it grows.
-const reserveAt = 1 << 20
+// setOrdinal notes the ordinal of a key in place of its chain, which is of no
+// more use then.
+func (h *heap) setOrdinal(e *entry, ord uint32) {
+	binary.LittleEndian.PutUint32(h.mem[e.head:], ord)
+}
 
-var zeros [chunkMax]byte
+// ordinal is that of the key whose chain began at head.
+func (h *heap) ordinal(head uint32) uint32 { return binary.LittleEndian.Uint32(h.mem[head:]) }
 
 func (e *entry) field() uint32 { return e.meta >> fieldAt }
 func (e *entry) len() int      { return int(e.meta & lenMask) }
 
-// chain appends all bytes of e's chain to dst.
-func (h *heap) chain(dst []byte, e *entry) []byte {
+// chain gives all bytes of e's chain, in buf if they are not in one piece.
+func (h *heap) chain(buf []byte, e *entry) (b, _ []byte) {
 	at, size := e.head, uint32(chunkMin)
+	if at <= e.at && e.at <= at+size {
+		return h.mem[at:e.at], buf
+	}
+	buf = buf[:0]
 	for e.at < at || e.at > at+size {
-		dst = append(dst, h.mem[at:at+size-4]...)
+		buf = append(buf, h.mem[at:at+size-4]...)
 		at = binary.LittleEndian.Uint32(h.mem[at+size-4:])
 		size = min(2*size, chunkMax)
 	}
-	return append(dst, h.mem[at:e.at]...)
+	buf = append(buf, h.mem[at:e.at]...)
+	return buf, buf
 }
 
 // word appends e's to dst.
 func (h *heap) word(dst []byte, e *entry) []byte {
 	n := e.len()
+	dst = binary.BigEndian.AppendUint64(dst, e.key)
 	if n > 8 {
-		return append(dst, h.mem[e.head-uint32(n):e.head]...)
+		return append(dst, h.tail(e)...)
 	}
-	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], e.key)
-	return append(dst, b[:n]...)
+	return dst[:len(dst)-8+n]
 }
 
 // A sortKey orders entries by their first bytes.
 type sortKey struct {
 	key uint64
-	n   uint32 // of the entry
+	n   uint32 // of the entry in the table
 }
 
 // An ordering is that of terms, by word and then by what rank gives for the
@@ -249,9 +272,11 @@ type ordering struct {
 
 // sorted are the entries in order.
 func (o *ordering) sorted(h *heap) []sortKey {
-	list := make([]sortKey, len(h.entries))
-	for i := range h.entries {
-		list[i] = sortKey{h.entries[i].key, uint32(i)}
+	list := make([]sortKey, 0, h.n)
+	for i := range h.table {
+		if e := &h.table[i]; e.head != 0 {
+			list = append(list, sortKey{e.key, uint32(i)})
+		}
 	}
 	slices.SortFunc(list, func(a, b sortKey) int {
 		if a.key != b.key && !o.keys {
@@ -260,7 +285,7 @@ func (o *ordering) sorted(h *heap) []sortKey {
 			}
 			return 1
 		}
-		x, y := &h.entries[a.n], &h.entries[b.n]
+		x, y := &h.table[a.n], &h.table[b.n]
 		if c := o.term(h, x, h, y); c != 0 {
 			return c
 		}
@@ -285,7 +310,7 @@ func (o *ordering) term(g *heap, a *entry, h *heap, b *entry) int {
 	}
 	n, m := a.len(), b.len()
 	if n > 8 && m > 8 {
-		return bytes.Compare(g.mem[a.head-uint32(n)+8:a.head], h.mem[b.head-uint32(m)+8:b.head])
+		return bytes.Compare(g.tail(a), h.tail(b))
 	}
 	return n - m
 }
@@ -313,7 +338,7 @@ type inverter struct {
 
 type docLength struct{ doc, words uint32 }
 
-type columnEntry struct{ field, doc, entry uint32 }
+type columnEntry struct{ field, doc, head uint32 } // of the key's entry
 
 // A place is where the words of an attribute go on in a document.
 type place struct {
@@ -371,7 +396,7 @@ func (x *inverter) word(w *Word) bool {
 	if x.noNumbers && w.Text[0] <= '9' && isNumber(w.Text) {
 		return true
 	}
-	e := &x.words.entries[x.words.find(x.field, w.Text)]
+	e := x.words.find(x.field, w.Text)
 	if w.Whole || x.noPositions {
 		x.words.count(e, x.doc)
 	} else {
@@ -389,19 +414,19 @@ func (x *inverter) keys(field uint32, keyed, first bool, text string) {
 		return
 	}
 	x.key = Keys(x.key, text, func(key []byte) bool {
-		n := x.mention(field, key)
+		e := x.mention(field, key)
 		if first {
-			x.columns = append(x.columns, columnEntry{field, x.doc, n})
+			x.columns = append(x.columns, columnEntry{field, x.doc, e.head})
 			first = false
 		}
 		return true
 	})
 }
 
-func (x *inverter) mention(field uint32, key []byte) (entry uint32) {
-	n := x.values.find(field, key)
-	x.values.mention(&x.values.entries[n], x.doc)
-	return n
+func (x *inverter) mention(field uint32, key []byte) *entry {
+	e := x.values.find(field, key)
+	x.values.mention(e, x.doc)
+	return e
 }
 
 var anyKey = [1]byte{keyAny}

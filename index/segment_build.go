@@ -22,7 +22,6 @@ type build struct {
 	rank    []uint32 // of a field among the segment's
 	lengths []uint32
 	norms   []byte
-	ords    [][]uint32 // of the entries of each inverter's values: ordinal of the key
 }
 
 // inlineMax is the most bytes of a list of one document that stands in the
@@ -44,9 +43,6 @@ func (b *build) writeAll(ctx context.Context, w *segmentWriter, workers int) err
 	words := turn{b: b, ordering: ordering{rank: b.rank}, heap: func(x *inverter) *heap { return &x.words }}
 	if err := words.run(ctx, w, workers); err != nil {
 		return err
-	}
-	for _, x := range b.in {
-		b.ords = append(b.ords, make([]uint32, len(x.values.entries)))
 	}
 	values := turn{b: b, ordering: ordering{rank: b.rank, keys: true}, heap: func(x *inverter) *heap { return &x.values }}
 	if err := values.run(ctx, w, workers); err != nil {
@@ -119,10 +115,10 @@ func (b *build) columns(w *segmentWriter) {
 		value uint64
 	}
 	lists := make([][]entry, len(w.table.fields))
-	for i, x := range b.in {
+	for _, x := range b.in {
 		for _, c := range x.columns {
 			f := b.rank[c.field]
-			v := uint64(b.ords[i][c.entry]) - w.table.fields[f].firstKey
+			v := uint64(x.values.ordinal(c.head)) - w.table.fields[f].firstKey
 			lists[f] = append(lists[f], entry{c.doc, v})
 		}
 	}
@@ -248,12 +244,12 @@ func (t *turn) cut() {
 	t.cuts = append(t.cuts, begin)
 	from := t.heap(t.b.in[largest])
 	for at := rangeTerms; at < len(t.sorted[largest]); at += rangeTerms {
-		e := &from.entries[t.sorted[largest][at].n]
+		e := &from.table[t.sorted[largest][at].n]
 		next := make([]int, len(t.sorted))
 		for i, list := range t.sorted {
 			h := t.heap(t.b.in[i])
 			next[i] = sort.Search(len(list), func(j int) bool {
-				return t.ordering.term(h, &h.entries[list[j].n], from, e) >= 0
+				return t.ordering.term(h, &h.table[list[j].n], from, e) >= 0
 			})
 		}
 		t.cuts = append(t.cuts, next)
@@ -322,7 +318,8 @@ func (t *turn) counted(w *segmentWriter, f *field, e *codedTerm, key []byte, ord
 		f.values++
 	}
 	for _, r := range refs {
-		t.b.ords[r.in][r.entry] = uint32(ord)
+		h := &t.b.in[r.in].values
+		h.setOrdinal(&h.table[r.entry], uint32(ord))
 	}
 }
 
@@ -358,7 +355,7 @@ func (c *coder) next() bool {
 			continue
 		}
 		h := c.heap(c.b.in[i])
-		if e := &h.entries[c.sorted[i][at].n]; least == nil || c.ordering.term(h, e, of, least) < 0 {
+		if e := &h.table[c.sorted[i][at].n]; least == nil || c.ordering.term(h, e, of, least) < 0 {
 			least, of = e, h
 		}
 	}
@@ -370,7 +367,7 @@ func (c *coder) next() bool {
 		h := c.heap(c.b.in[i])
 		for ; c.at[i] < c.end[i]; c.at[i]++ {
 			n := c.sorted[i][c.at[i]].n
-			if e := &h.entries[n]; e != least && c.ordering.term(h, e, of, least) != 0 {
+			if e := &h.table[n]; e != least && c.ordering.term(h, e, of, least) != 0 {
 				break
 			}
 			c.group = append(c.group, ref{uint32(i), n})
@@ -379,7 +376,7 @@ func (c *coder) next() bool {
 	return true
 }
 
-func (c *coder) entry(r ref) *entry { return &c.heap(c.b.in[r.in]).entries[r.entry] }
+func (c *coder) entry(r ref) *entry { return &c.heap(c.b.in[r.in]).table[r.entry] }
 
 func (c *coder) rankOf(r ref) uint32 { return c.b.rank[c.entry(r).field()] }
 
@@ -447,7 +444,8 @@ func (c *coder) list(out *coded, kind posting.Kind, from []ref, several bool) (l
 	streams := c.streams[:len(from)]
 	for i, r := range from {
 		s := &streams[i]
-		*s = stream{b: c.heap(c.b.in[r.in]).chain(s.b[:0], c.entry(r)), doc: none}
+		s.b, s.buf = c.heap(c.b.in[r.in]).chain(s.buf, c.entry(r))
+		s.at, s.doc = 0, none
 		s.next()
 	}
 	c.enc.Reset(kind, c.b.norms)
@@ -536,6 +534,7 @@ func (c *coder) take(s *stream, kind posting.Kind) (freq uint32) {
 // A stream reads a chain.
 type stream struct {
 	b   []byte
+	buf []byte // memory for b
 	at  int
 	doc uint32 // none after the last
 }
