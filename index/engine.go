@@ -59,7 +59,8 @@ type engine struct {
 
 	stop   context.CancelFunc // of merges
 	kick   chan struct{}      // there may be something to merge
-	merged chan struct{}      // replaced, after it is closed, at the end of each merge; under mu
+	merged chan struct{}      // closed, and replaced if that may come again, when merges are done or failed; under mu
+	failed error              // why they did, the last time; under mu
 	done   sync.WaitGroup
 }
 
@@ -185,6 +186,31 @@ func (e *engine) Apply(ctx context.Context, puts iter.Seq2[*Doc, error], deletes
 		}
 	}
 	return err
+}
+
+// Settle waits until there is nothing to merge, or gives the error that a merge had.
+func (e *engine) Settle(ctx context.Context) error {
+	for {
+		e.mu.Lock()
+		merged := e.merged
+		idle := pick(e.cur.Load().parts) == nil
+		e.mu.Unlock()
+		if idle {
+			return nil
+		}
+		e.poke()
+		select {
+		case <-merged:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		e.mu.Lock()
+		err := e.failed
+		e.mu.Unlock()
+		if err != nil {
+			return fmt.Errorf("index: merge: %w", err)
+		}
+	}
 }
 
 // maxParts is how many segments there are before an Apply waits for merges.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	iofs "io/fs"
 	"os"
 	"runtime"
 	"slices"
@@ -576,29 +577,42 @@ func (e *engine) poke() {
 
 // mergeAll merges, one set of segments at a time, until ctx is done.
 func (e *engine) mergeAll(ctx context.Context) {
-	defer func() { close(e.merged) }() // nobody else replaces it
 	for {
 		select {
 		case <-ctx.Done():
+			e.settled(iofs.ErrClosed, nil)
 			return
 		case <-e.kick:
 		}
-		for ctx.Err() == nil {
-			set := pick(e.cur.Load().parts)
-			if set == nil {
-				break
-			}
-			if err := e.mergeOnce(ctx, set); err != nil {
-				if ctx.Err() == nil {
-					e.log.Error("merge", "err", err)
-				}
-				break // until the next Apply
-			}
+		err := e.mergeDue(ctx)
+		if err != nil && ctx.Err() == nil {
+			e.log.Error("merge", "err", err) // it is tried again after the next Apply
 		}
-		e.mu.Lock()
-		close(e.merged)
-		e.merged = make(chan struct{})
-		e.mu.Unlock()
+		e.settled(err, make(chan struct{}))
+	}
+}
+
+func (e *engine) mergeDue(ctx context.Context) error {
+	for ctx.Err() == nil {
+		set := pick(e.cur.Load().parts)
+		if set == nil {
+			return nil
+		}
+		if err := e.mergeOnce(ctx, set); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// settled tells those who wait; next is for those who wait again.
+func (e *engine) settled(err error, next chan struct{}) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.failed = err
+	close(e.merged)
+	if next != nil {
+		e.merged = next
 	}
 }
 

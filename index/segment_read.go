@@ -75,6 +75,11 @@ func (s *segment) ready() error {
 			return err
 		}
 	}
+	for i := range int(s.docs) {
+		if d := s.ordered(i); d >= s.docs {
+			return corrupt(s.path, "%v: document %d of %d", secOrder, d, s.docs)
+		}
+	}
 	d, err := dict.Open(s.section(secTerms))
 	if err != nil {
 		return corrupt(s.path, "%v: %v", secTerms, err)

@@ -155,6 +155,9 @@ func (e *engine) Attributes(ctx context.Context) ([]Attribute, error) {
 	defer runtime.KeepAlive(v)
 	v.attributes.mu.Lock()
 	defer v.attributes.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	if !v.attributes.done {
 		list, err := v.countAttributes(ctx)
 		if err != nil {
