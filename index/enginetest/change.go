@@ -14,7 +14,7 @@ import (
 
 func (s suite) replace(t *testing.T) {
 	dir := t.TempDir()
-	p := s.start(t, dir, newModel())
+	p := s.start(t, dir, s.model())
 	check := func(query, want string) {
 		t.Helper()
 		if got := p.set(query, index.Options{}); got != want {

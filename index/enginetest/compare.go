@@ -22,7 +22,7 @@ func (s suite) random(t *testing.T) {
 	t.Logf("SEED=%d ROUNDS=%d", seed, rounds)
 	src := source{rand.New(rand.NewPCG(seed, 0))}
 	dir := t.TempDir()
-	p := s.start(t, dir, newModel())
+	p := s.start(t, dir, s.model())
 	telling := 0 // queries that found some documents and not all
 	for round := range rounds {
 		var (
@@ -238,7 +238,7 @@ func (s suite) rank(t *testing.T) {
 	}
 	scored := 0
 	for range 20 * number("ROUNDS", 12) {
-		scored += p.scores(src.node(src.IntN(3), false), src.options(), fmt.Sprintf("seed %d", seed))
+		scored += s.scores(p, src.node(src.IntN(3), false), src.options(), fmt.Sprintf("seed %d", seed))
 		if t.Failed() {
 			return
 		}
@@ -249,10 +249,13 @@ func (s suite) rank(t *testing.T) {
 }
 
 // scores compares those of a query, if it is made of words and phrases.
-func (p *pair) scores(q query.Node, opt index.Options, when string) int {
+func (s suite) scores(p *pair, q query.Node, opt index.Options, when string) int {
 	opt.Errors, opt.Case, opt.Stem = 0, false, nil
 	e := &evaluator{p.model, opt, make(map[leafKey]finder)}
 	leaves, ok := e.scored(q)
+	if s.opt.NoPositions && slices.ContainsFunc(leaves, func(l scored) bool { return l.words > 1 }) {
+		ok = false
+	}
 	if !ok {
 		return 0
 	}

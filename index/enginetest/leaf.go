@@ -132,7 +132,7 @@ func (e *evaluator) terms(t test) finder {
 	return func(v *value) (out []span) {
 		for i := range v.words {
 			switch w := &v.words[i]; {
-			case !t(w):
+			case w.text == "", !t(w): // the first is a number forgotten
 			case w.whole:
 				out = append(out, nowhere)
 			default:

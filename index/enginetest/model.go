@@ -16,8 +16,9 @@ import (
 // A model is what an engine should hold, and says by the plainest means what
 // it should find: it goes through all documents. It is also the Source.
 type model struct {
-	mu   sync.Mutex // a search under way asks for text while documents change
-	docs map[index.ID]*document
+	mu        sync.Mutex // a search under way asks for text while documents change
+	docs      map[index.ID]*document
+	noNumbers bool
 }
 
 // A document is one as it was put, its values cut into words.
@@ -59,6 +60,11 @@ func (m *model) put(d index.Doc) {
 	doc := &document{Doc: d}
 	for _, f := range d.Fields {
 		v := value{attr: index.Attr(f.Name), text: f.Text, words: cut(f.Text)}
+		if m.noNumbers {
+			for i := range v.words {
+				v.words[i].forgetNumber()
+			}
+		}
 		v.places = slices.DeleteFunc(slices.Clone(v.words), func(w word) bool { return w.whole })
 		doc.length += len(v.places)
 		doc.values = append(doc.values, v)
@@ -88,6 +94,13 @@ func (m *model) Text(ctx context.Context, ids []index.ID, yield func(i int, fiel
 		}
 	}
 	return nil
+}
+
+// forgetNumber leaves of a number only the place.
+func (w *word) forgetNumber() {
+	if strings.Trim(w.text, "0123456789_.,:;'") == "" {
+		w.text, w.plain = "", ""
+	}
 }
 
 // sorted are the documents by ID.

@@ -12,8 +12,8 @@ import (
 // Of a query without operators those come first that have all words; among
 // them those that have them as a phrase, then those that have them close.
 func (s suite) tiers(t *testing.T) {
-	if s.opt.Unranked {
-		t.Skip("the engine has no order of its own")
+	if s.opt.Unranked || s.opt.NoPositions {
+		t.Skip("the engine does not know how close words are")
 	}
 	p := s.fresh(t)
 	p.apply([]index.Doc{

@@ -11,9 +11,10 @@ import (
 // A scored is a word or phrase of a query, which adds to the score of the
 // documents it stands in.
 type scored struct {
-	find finder
-	attr string
-	idf  float64 // of the words it is made of
+	find  finder
+	attr  string
+	words int     // that it is made of
+	idf   float64 // of them
 }
 
 // scored are the words and phrases of q that are not under a not, each once;
@@ -35,15 +36,15 @@ func (e *evaluator) scored(q query.Node) (out []scored, ok bool) {
 			return true
 		}
 		if _, phrase := n.(query.Phrase); !not {
-			s := scored{e.finder(n, attr, false), attr, 0}
+			s := scored{find: e.finder(n, attr, false), attr: attr}
 			key := attr + "\x00"
 			if c, whole := compound(text); whole && !phrase {
-				s.idf, key = e.idf(e.exact(c)), key+c.text
+				s.words, s.idf, key = 1, e.idf(e.exact(c)), key+c.text
 			} else {
 				for _, w := range cut(text) {
 					ok = ok && !w.cjk
 					if !w.whole {
-						s.idf, key = s.idf+e.idf(e.exact(w)), key+" "+w.text
+						s.words, s.idf, key = s.words+1, s.idf+e.idf(e.exact(w)), key+" "+w.text
 					}
 				}
 			}

@@ -19,7 +19,9 @@ import (
 
 // Options say what an engine does not do.
 type Options struct {
-	Unranked bool // hits come in its own order, whatever Rank says, and scores say little
+	Unranked    bool // hits come in its own order, whatever Rank says, and scores say little
+	NoPositions bool // how often a phrase stands, and how close words do, is not in scores
+	NoNumbers   bool // words of digits alone are left out
 }
 
 // Run tests the engine that open gives for a directory, which it may have
@@ -78,9 +80,15 @@ func (s suite) start(t *testing.T, dir string, m *model) *pair {
 	return p
 }
 
+func (s suite) model() *model {
+	m := newModel()
+	m.noNumbers = s.opt.NoNumbers
+	return m
+}
+
 func (s suite) fresh(t *testing.T) *pair {
 	t.Helper()
-	return s.start(t, t.TempDir(), newModel())
+	return s.start(t, t.TempDir(), s.model())
 }
 
 // apply changes both.
