@@ -78,11 +78,7 @@ type killer struct {
 
 // life runs a process and kills it; a fifth of them while the index is opened.
 func (k *killer) life() {
-	var path []string
-	for name := range strings.SplitSeq(k.t.Name(), "/") {
-		path = append(path, "^"+name+"$")
-	}
-	cmd := exec.Command(os.Args[0], "-test.run="+strings.Join(path, "/"), "-test.timeout=5m")
+	cmd := exec.Command(os.Args[0], "-test.run="+only(k.t), "-test.timeout=5m")
 	cmd.Env = append(os.Environ(), "HARVEST_KILL_DIR="+k.dir, fmt.Sprint("HARVEST_KILL_ACKED=", k.acked), fmt.Sprint("SEED=", k.seed))
 	var said bytes.Buffer
 	cmd.Stderr = &said
@@ -128,6 +124,15 @@ func (k *killer) life() {
 	if !verified {
 		k.early++
 	}
+}
+
+// only is what runs a test and no other.
+func only(t *testing.T) string {
+	var path []string
+	for name := range strings.SplitSeq(t.Name(), "/") {
+		path = append(path, "^"+name+"$")
+	}
+	return strings.Join(path, "/")
 }
 
 // live is the life of the process.
@@ -185,22 +190,37 @@ func Step(mark string) int {
 // Source of those of the last step that was begun.
 type History struct {
 	seed uint64
+	grow int // documents that each step adds, rather than to change some
 	step atomic.Int64
 }
 
 // NewHistory is that of a seed, before the first step, 1.
 func NewHistory(seed uint64) *History { return &History{seed: seed} }
 
+// Growing is a history of which each step adds documents.
+func Growing(seed uint64, docs int) *History { return &History{seed: seed, grow: docs} }
+
 func (h *History) begin(step int) { h.step.Store(int64(step)) }
 
-// historyDocs is how many documents a history has at most.
+// historyDocs is how many documents a history has at most that does not grow.
 const historyDocs = 200
 
-func historyID(i int) index.ID { return index.ID{byte(i % 5), byte(i), 1} }
+func historyID(i int) index.ID { return index.ID{byte(i % 5), byte(i), byte(i >> 8)} }
+
+// docs is how many documents there may be after a step.
+func (h *History) docs(step int) int {
+	if h.grow > 0 {
+		return h.grow * step
+	}
+	return historyDocs
+}
 
 // touches tells whether a step changes a document, and whether by a delete.
 // Most steps change a few, one in twenty most.
 func (h *History) touches(step, i int) (touched, deleted bool) {
+	if h.grow > 0 {
+		return i/h.grow == step-1, false
+	}
 	r := rand.NewPCG(h.seed+uint64(step), uint64(i)).Uint64()
 	rate := uint64(5)
 	if step%20 == 0 {
@@ -211,7 +231,7 @@ func (h *History) touches(step, i int) (touched, deleted bool) {
 
 // Changes are those of a step.
 func (h *History) Changes(step int) (puts []index.Doc, deletes []index.ID) {
-	for i := range historyDocs {
+	for i := range h.docs(step) {
 		switch touched, deleted := h.touches(step, i); {
 		case touched && deleted:
 			deletes = append(deletes, historyID(i))
@@ -225,7 +245,7 @@ func (h *History) Changes(step int) (puts []index.Doc, deletes []index.ID) {
 // Docs are the documents after a step.
 func (h *History) Docs(step int) map[index.ID]index.Doc {
 	docs := make(map[index.ID]index.Doc)
-	for i := range historyDocs {
+	for i := range h.docs(step) {
 		if d, ok := h.at(step, i); ok {
 			docs[d.ID] = d
 		}
@@ -235,6 +255,9 @@ func (h *History) Docs(step int) map[index.ID]index.Doc {
 
 // at is a document after a step.
 func (h *History) at(step, i int) (index.Doc, bool) {
+	if h.grow > 0 {
+		return h.doc(i/h.grow+1, i), i/h.grow < step
+	}
 	for ; step > 0; step-- {
 		if touched, deleted := h.touches(step, i); touched {
 			return h.doc(step, i), !deleted
@@ -253,7 +276,12 @@ func (h *History) doc(step, i int) index.Doc {
 		}
 		return b.String()
 	}
+	long := ""
+	for range h.grow * 20 {
+		long += fmt.Sprintf("n%x ", r.Uint32())
+	}
 	return index.Doc{ID: historyID(i), Fields: []index.Field{
+		{Name: "long", Text: long},
 		{Name: "title", Text: words(1 + r.IntN(5))},
 		{Name: "body", Text: words(r.IntN(80))},
 		{Name: "body", Text: fmt.Sprintf("step%d the.compound of %d", step, i)},
@@ -268,7 +296,7 @@ func (h *History) Text(ctx context.Context, ids []index.ID, yield func(i int, fi
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		for i := range historyDocs {
+		for i := range h.docs(step) {
 			if id != historyID(i) {
 				continue
 			}
