@@ -44,15 +44,14 @@
 // # Sizes and times
 //
 // The 416,129 words of a corpus of 211.9 MB (manuals and their programs; 15.6
-// bytes a word with its end), each with a value of 2 or 3 bytes, in one run on
-// a busy machine, so look at the ratios:
+// bytes a word with its end), each with a value of 2 or 3 bytes; processor
+// time, on a machine busy with other things, so look at the ratios:
 //
 //	                                  bytes a word  % of text  look-up  next word
-//	order-1 Huffman, blocks of 32     7.62          1.50       1.93 µs  76 ns
-//	symbols, blocks of 16             8.2           1.61       1.4      –
-//	symbols, blocks of 32 (chosen)    7.86          1.54       1.3      46
-//	symbols, blocks of 64             7.46          1.47       –        –
-//	vellum v1.2.1 (an FST)            14.3          2.81       0.94     526
+//	order-1 Huffman, blocks of 32     7.62          1.50       1.2 µs   45 ns
+//	symbols, blocks of 16             8.34          1.64       0.48     20
+//	symbols, blocks of 32 (chosen)    7.86          1.54       0.70     20
+//	vellum v1.2.1 (an FST)            14.3          2.81       0.50     150
 //
 // Of the 7.86 bytes, 2.5 are the value; the words alone take 5.36, 1.05 % of
 // the text. Symbols are learned from 128 KB of terms; from 384 KB they would
