@@ -757,19 +757,29 @@ func TestQueriesAgainstScan(t *testing.T) {
 		apply(t, g, changes...)
 		must(t, b.Collect(ctx, "gather/web"))
 	}
-	for _, q := range []string{
-		"plan", "plan fuse", "plan and fuse", "plan or fuse", "not plan", `"plan fuse"`, "title : plan", "title : (plan or mount) not kernel",
-		"net/http", "user_data", "type : text", "text", "gatherer-name : web", "web", `"bell labs" or "the of the"`, "not title : (the or of) mount",
-	} {
-		n, err := query.Parse(q)
-		must(t, err)
-		var want []string
-		for url, o := range objects {
-			if scan(n, "", o) {
-				want = append(want, url)
-			}
+	for _, config := range []string{"", "index positions=no\n", "index engine=block\n", "index engine=block grain=small\n", "index engine=block grain=medium\n"} {
+		must(t, b.setConfig(ctx, "source path=gather/web\n"+config))
+		must(t, b.catchUp(ctx))
+		if b.index.files != b.config.index.files {
+			t.Fatalf("got index %+v, want %+v", b.index.files, b.config.index.files)
 		}
-		finds(t, b, q, want...)
+		for _, q := range []string{
+			"plan", "plan fuse", "plan and fuse", "plan or fuse", "not plan", `"plan fuse"`, "title : plan", "title : (plan or mount) not kernel",
+			"net/http", "user_data", "type : text", "text", "gatherer-name : web", "web", `"bell labs" or "the of the"`, "not title : (the or of) mount",
+		} {
+			n, err := query.Parse(q)
+			must(t, err)
+			var want []string
+			for url, o := range objects {
+				if scan(n, "", o) {
+					want = append(want, url)
+				}
+			}
+			finds(t, b, q, want...)
+		}
+		if t.Failed() {
+			t.Fatalf("with %q", config)
+		}
 	}
 	if len(objects) < 100 {
 		t.Errorf("got %d objects, too few to tell", len(objects))
