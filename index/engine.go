@@ -49,6 +49,8 @@ type engine struct {
 	log   *slog.Logger
 	cache *dict.Cache // lists of terms, for patterns
 
+	searchers sync.Pool // of *searcher
+
 	cur  atomic.Pointer[view]
 	off  atomic.Bool
 	next atomic.Uint64 // number of the next segment
@@ -66,6 +68,17 @@ type engine struct {
 
 // cacheBytes is what lists of terms may take that patterns are looked for in.
 const cacheBytes = 32 << 20
+
+// Open opens the index in dir, which it makes if it is absent. One process at
+// a time may have it open. Files that no longer belong to the index, as a
+// crash leaves them, are removed.
+func Open(dir string, set Settings) (Engine, error) {
+	e, err := openEngine(dir, set)
+	if err != nil {
+		return nil, fmt.Errorf("index: %w", err)
+	}
+	return e, nil
+}
 
 func openEngine(dir string, set Settings) (*engine, error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {

@@ -113,7 +113,8 @@ type Options struct {
 	Feedback int      // this many of the best hits name more words to look for
 
 	Limits Limits
-	Why    bool
+	Why    bool  // take the scores apart
+	Plan   bool  // say what was done
 	Buf    []Hit // memory for Results.Hits, or nil
 }
 
@@ -152,13 +153,16 @@ type Hit struct {
 	Why   []Part // if it was asked for; Score is the sum of theirs
 }
 
-// A Part of a score: what one word or phrase of the query gave.
+// A Part of a score: what one word, phrase or pattern of the query gave, or
+// something else. Lines about its attributes come before the one that sums up.
 type Part struct {
 	Query  string  // the word or phrase, with its attribute if it names one
 	Attr   string  // the attribute it stands in; "" sums up all of them
 	Count  int     // how often it stands there
 	Weight float64 // of the attribute
-	Docs   int     // documents in the index that have the word or phrase
+	Docs   int     // documents that have the word; of a phrase, its rarest word
+	IDF    float64 // what that makes of it
+	Words  int     // of the document
 	Score  float64 // 0 but in the line that sums up
 }
 

@@ -7,7 +7,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -70,17 +69,15 @@ func appendDate(dst []byte, t time.Time) []byte {
 
 func appendText(dst []byte, text string) []byte {
 	dst = append(dst, KeyText)
-	blank := false
-	for _, r := range text {
-		if unicode.IsSpace(r) {
-			blank = true
-			continue
+	for i := 0; i < len(text); i++ {
+		c := text[i]
+		if c >= utf8.RuneSelf || c < ' ' || c == ' ' && i+1 < len(text) && text[i+1] <= ' ' {
+			return Fold(dst[:len(dst)-i], strings.Join(strings.Fields(text), " "))
 		}
-		if blank {
-			dst = append(dst, ' ')
-			blank = false
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
 		}
-		dst = utf8.AppendRune(dst, unicode.ToLower(r))
+		dst = append(dst, c)
 	}
 	return dst
 }
@@ -216,6 +213,14 @@ func (r *keyRange) has(key []byte) bool {
 	}
 	c := bytes.Compare(key, r.high)
 	return c < 0 || c == 0 && !r.below
+}
+
+// behind tells whether a key sorts after the range.
+func (r *keyRange) behind(key []byte) bool {
+	if r.high == nil {
+		return len(key) > 0 && key[0] > r.kind
+	}
+	return bytes.Compare(key, r.high) > 0
 }
 
 // match tells whether one of a value's keys is in the range.

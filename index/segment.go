@@ -29,6 +29,8 @@ type segment struct {
 	sums   []byte          // of the chunks, 4 bytes each
 	good   []atomic.Uint64 // chunks verified, a bit each
 
+	aside aside // what searches found out
+
 	words atomic.Pointer[dict.Dict] // opened when its section is verified
 	vals  atomic.Pointer[dict.Dict]
 }
