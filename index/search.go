@@ -369,7 +369,7 @@ func (s *searcher) known(root *node) (n int, ok bool) {
 
 // countAny counts the documents that have any leaf.
 func (s *searcher) countAny() {
-	t := &s.run.count
+	t := &s.run.any
 	t.begin(s.run.part.docs)
 	for _, l := range s.leaves {
 		if l.not {

@@ -51,7 +51,8 @@ type run struct {
 	words    arena[wordSpans]
 	options  arena[anySpan]
 
-	count tally
+	count tally // of a union
+	any   tally // of all leaves
 }
 
 // begin turns to part i.

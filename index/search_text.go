@@ -76,11 +76,12 @@ func (s *searcher) verifyBag(q query.Node, hits []candidate) []candidate {
 	return hits
 }
 
-// A decider tells whether a document matches by its text.
-type decider interface{ Match(fields []Field) bool }
-
-func (s *searcher) matcher(q query.Node) (decider, error) {
-	return nil, fmt.Errorf("query %v: decided on text: %w", q, errors.ErrUnsupported)
+func (s *searcher) matcher(q query.Node) (*Matcher, error) {
+	m, err := Compile(q, s.opt)
+	if err == nil && s.set.NoNumbers {
+		m.WithoutNumbers()
+	}
+	return m, err
 }
 
 // overBytes tells whether as much text was read as may be.
@@ -93,7 +94,7 @@ func (s *searcher) overBytes() bool {
 }
 
 // decide tells which documents match.
-func (s *searcher) decide(m decider, hits []candidate) []bool {
+func (s *searcher) decide(m *Matcher, hits []candidate) []bool {
 	ok := make([]bool, len(hits))
 	s.texts(hits, func(i int, fields []Field) { ok[i] = m.Match(fields) })
 	return ok
