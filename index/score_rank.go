@@ -43,6 +43,7 @@ func (s *searcher) normalize(hits []candidate) {
 	for i := range hits {
 		hits[i].score *= s.scaled
 	}
+	slices.SortFunc(hits, compareFound) // some have become equal
 }
 
 // byValue orders hits by the first value of the attribute Options.Sort: numbers

@@ -20,7 +20,7 @@ const textBatch = 64
 
 // page is how many hits are to be verified, the best first; 0: all.
 func (s *searcher) page() int {
-	if s.opt.Count || s.opt.External != nil || s.opt.Feedback > 0 || s.opt.Rank == RankValue {
+	if s.opt.Count || s.opt.External != nil || s.opt.Feedback > 0 || s.opt.Rank == RankValue || s.opt.Rank == RankVector {
 		return 0
 	}
 	return s.wanted()

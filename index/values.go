@@ -149,6 +149,9 @@ type attributesOnce struct {
 // values, once for each Apply and merge.
 func (e *engine) Attributes(ctx context.Context) ([]Attribute, error) {
 	v, err := e.view()
+	if err == nil {
+		err = ctx.Err()
+	}
 	if err != nil {
 		return nil, err
 	}
