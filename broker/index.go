@@ -14,7 +14,6 @@ import (
 	"harvest/fs/ndb"
 	"harvest/index"
 	"harvest/index/block"
-	"harvest/index/thin"
 )
 
 // The folder index has the file current, a line that names the index in use and
@@ -94,7 +93,7 @@ func (b *Broker) openFiles(n int, files indexFiles, memory int64) (h *held, err 
 	if files.engine == engineBlock {
 		h.Engine, err = block.Open(b.indexDir(n), set, files.grain)
 	} else {
-		h.Engine, err = thin.Open(b.indexDir(n), set)
+		h.Engine, err = index.Open(b.indexDir(n), set)
 	}
 	return h, err
 }

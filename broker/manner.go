@@ -131,7 +131,7 @@ func (b *Broker) options(ctx context.Context, q query.Node, m manner) (opt index
 	b.mu.Lock()
 	c := b.config
 	b.mu.Unlock()
-	opt = index.Options{Weight: c.weight, Errors: m.errors, Costs: m.costs, Case: m.cased, Feedback: m.feedback}
+	opt = index.Options{Weight: c.weight, Errors: m.errors, Costs: m.costs, Case: m.cased, Feedback: m.feedback, Plan: true}
 	switch m.rank {
 	case rankScore:
 	case rankVector:

@@ -9,7 +9,6 @@ import (
 
 	"harvest/index"
 	"harvest/index/bench"
-	"harvest/index/thin"
 )
 
 // A figure is nDCG@10 and MAP.
@@ -77,4 +76,4 @@ func judged(name string) (*bench.Set, error) {
 }
 
 // openEngine opens the engine that is measured here.
-func openEngine(dir string, set index.Settings) (index.Engine, error) { return thin.Open(dir, set) }
+func openEngine(dir string, set index.Settings) (index.Engine, error) { return index.Open(dir, set) }
