@@ -275,6 +275,7 @@ func (s *searcher) leaf(q query.Node, attr string, not bool) *node {
 	for _, l := range s.leaves {
 		if l.attr == attr && l.not == not && sameOperand(l.op, op) {
 			n.leaf = l
+			l.boost += s.again
 			return n
 		}
 	}

@@ -52,7 +52,8 @@ type searcher struct {
 	tiered   float64 // what documents with all words have more
 	mix      float64 // how much the words say, beside weights from outside
 	scaled   float64 // what scores were multiplied with
-	words    []query.Node
+	words    []query.Node // of a bag, without stop words
+	again    float64      // what a word weighs more for each time that it comes again
 	began    time.Time
 	steps    []string
 }
@@ -164,7 +165,10 @@ func (s *searcher) root(q query.Node) *node {
 	if len(s.words) == 0 {
 		s.words = append(s.words, bag...)
 	}
-	return s.join(opOr, s.words, "", false)
+	s.again = 1
+	n := s.join(opOr, s.words, "", false)
+	s.again = 0
+	return n
 }
 
 func (s *searcher) stopWord(text string) bool {
