@@ -122,8 +122,8 @@ type phrase struct {
 	number bool // one is a number
 	easy   bool // ASCII letters and digits: bytes decide
 
-	anchor int // the word to look for
-	find   *match.Searcher
+	anchor int             // the word to look for
+	find   *match.Searcher // of the anchor, if that is ASCII
 }
 
 func newPhrase(words []wordOf, cased bool) leaf {
@@ -135,7 +135,7 @@ func newPhrase(words []wordOf, cased bool) leaf {
 		p.prefix = append(p.prefix, w.prefix)
 		p.number = p.number || isNumber([]byte(text))
 		p.easy = p.easy && simple(text) && p.at[i] == i
-		if len(text) > len(p.words[p.anchor]) {
+		if p.rarer(text, p.words[p.anchor]) {
 			p.anchor = i
 		}
 	}
@@ -143,6 +143,14 @@ func newPhrase(words []wordOf, cased bool) leaf {
 		p.find = match.NewSearcher(p.words[p.anchor], !cased)
 	}
 	return p
+}
+
+// rarer tells which word to look for: one that is not ASCII, or the longer.
+func (p *phrase) rarer(a, b string) bool {
+	if isASCII(a) != isASCII(b) {
+		return isASCII(b)
+	}
+	return len(a) > len(b)
 }
 
 func (p *phrase) cost() int {
@@ -153,94 +161,144 @@ func (p *phrase) cost() int {
 }
 
 func (p *phrase) in(m *Matcher, v *value) bool {
-	switch {
-	case len(p.words) == 0 || p.number && !m.numbers:
+	if len(p.words) == 0 || p.number && !m.numbers {
 		return false
-	case p.find != nil && len(p.words) == 1:
-		if p.inBytes(m, v.text) {
+	}
+	as, open := lettered, false
+	if p.find != nil {
+		var ok bool
+		if ok, open = p.inBytes(m, v.text); ok {
 			return true
 		}
-	case p.easy:
-		if p.inBytes(m, v.text) {
-			return true
+		if as = folding; !p.easy {
+			as = joining
 		}
-	case p.find != nil:
-		if _, _, ok := p.find.FindString(v.text, 0); !ok && v.isASCII() {
-			return false
-		}
-		return p.inWords(m, v)
 	}
 	if v.isASCII() {
 		return false
 	}
+	odd := m.oddWords(v, as).holds(p.words[p.anchor], p.prefix[p.anchor])
 	if len(p.words) == 1 {
-		return m.oddWords(v).holds(p.words[0], p.prefix[0])
+		return odd
 	}
-	return p.inWords(m, v)
+	return (odd || open) && p.run(m.allWords(v), func(span) bool { return true })
 }
 
-// inBytes looks for the word, or the phrase if it is easy, where all is ASCII.
-func (p *phrase) inBytes(m *Matcher, text string) bool {
+// inBytes looks for the word, or the phrase if it is easy, where no characters
+// beyond ASCII are part of the words. If there are some, it stays open.
+func (p *phrase) inBytes(m *Matcher, text string) (ok, open bool) {
 	for at := 0; ; {
 		start, end, ok := p.find.FindString(text, at)
 		if !ok {
-			return false
+			return false, open
 		}
 		at = start + 1
-		if start > 0 && (alnum(text[start-1]) || text[start-1] >= utf8.RuneSelf) {
+		if start > 0 && alnum(text[start-1]) {
 			continue
 		}
-		if !p.easy {
+		w := walk{text: text, cased: p.cased}
+		if len(p.words) == 1 && (!p.easy || w.touchesLetter(start, end)) {
 			if ok, at = p.inStretch(m, text, start); ok {
-				return true
+				return true, false
 			}
 			continue
 		}
-		if end, ok = p.ends(text, end); ok && p.goesOn(text, end) && p.cameBefore(text, start) {
-			return true
+		if w.touches(start, w.end(end, p.words[p.anchor])) && w.goesOn(p.words[p.anchor+1:]) && w.cameBefore(p.words[:p.anchor]) {
+			return true, false
 		}
+		open = open || w.open
 	}
 }
 
-// ends tells whether the word at hand, the anchor, ends at a place; one of
-// MaxWord bytes may go on.
-func (p *phrase) ends(text string, end int) (int, bool) {
-	if len(p.words[p.anchor]) == MaxWord && !p.cased {
-		for end < len(text) && alnum(text[end]) {
-			end++
-		}
-	}
-	return end, end == len(text) || !alnum(text[end]) && text[end] < utf8.RuneSelf
+// A walk goes from a word of a text to its neighbours.
+type walk struct {
+	text     string
+	cased    bool
+	from, to int  // what it has passed
+	open     bool // it met a character that bytes do not decide on
 }
 
-// goesOn tells whether the words after the anchor follow.
-func (p *phrase) goesOn(text string, at int) bool {
-	for _, w := range p.words[p.anchor+1:] {
-		for at < len(text) && !alnum(text[at]) && text[at] < utf8.RuneSelf {
-			at++
+// end is where the word ends that begins with the one sought; one of MaxWord
+// bytes may go on.
+func (w *walk) end(end int, word string) int {
+	for len(word) == MaxWord && !w.cased && end < len(w.text) && alnum(w.text[end]) {
+		end++
+	}
+	return end
+}
+
+// touches tells whether a word begins and ends at from and to.
+func (w *walk) touches(from, to int) bool {
+	w.from, w.to = from, to
+	if to < len(w.text) && alnum(w.text[to]) {
+		return false
+	}
+	return !w.letterAfter() && !w.letterBefore()
+}
+
+// touchesLetter tells whether a character beyond ASCII that may belong to the
+// word stands beside it.
+func (w *walk) touchesLetter(from, to int) bool {
+	w.from, w.to = from, to
+	return w.letterAfter() || w.letterBefore()
+}
+
+// letterAfter tells whether a character beyond ASCII that may belong to the
+// word stands after what was passed.
+func (w *walk) letterAfter() bool {
+	if w.to == len(w.text) || w.text[w.to] < utf8.RuneSelf {
+		return false
+	}
+	r, _ := utf8.DecodeRuneInString(w.text[w.to:])
+	w.open = w.open || plays(r, lettered)
+	return plays(r, lettered)
+}
+
+func (w *walk) letterBefore() bool {
+	if w.from == 0 || w.text[w.from-1] < utf8.RuneSelf {
+		return false
+	}
+	r, _ := utf8.DecodeLastRuneInString(w.text[:w.from])
+	w.open = w.open || plays(r, lettered)
+	return plays(r, lettered)
+}
+
+// goesOn tells whether words follow.
+func (w *walk) goesOn(words []string) bool {
+	for _, word := range words {
+		for w.to < len(w.text) && !alnum(w.text[w.to]) {
+			if w.letterAfter() {
+				return false
+			}
+			_, n := utf8.DecodeRuneInString(w.text[w.to:])
+			w.to += n
 		}
-		start := at
-		for at < len(text) && alnum(text[at]) {
-			at++
+		start := w.to
+		for w.to < len(w.text) && alnum(w.text[w.to]) {
+			w.to++
 		}
-		if at < len(text) && text[at] >= utf8.RuneSelf || !p.equal(text[start:at], w) {
+		if w.letterAfter() || !w.equal(w.text[start:w.to], word) {
 			return false
 		}
 	}
 	return true
 }
 
-// cameBefore tells whether the words before the anchor do.
-func (p *phrase) cameBefore(text string, at int) bool {
-	for i := p.anchor - 1; i >= 0; i-- {
-		for at > 0 && !alnum(text[at-1]) && text[at-1] < utf8.RuneSelf {
-			at--
+// cameBefore tells whether words stand before.
+func (w *walk) cameBefore(words []string) bool {
+	for i := len(words) - 1; i >= 0; i-- {
+		for w.from > 0 && !alnum(w.text[w.from-1]) {
+			if w.letterBefore() {
+				return false
+			}
+			_, n := utf8.DecodeLastRuneInString(w.text[:w.from])
+			w.from -= n
 		}
-		end := at
-		for at > 0 && alnum(text[at-1]) {
-			at--
+		end := w.from
+		for w.from > 0 && alnum(w.text[w.from-1]) {
+			w.from--
 		}
-		if at > 0 && text[at-1] >= utf8.RuneSelf || !p.equal(text[at:end], p.words[i]) {
+		if w.letterBefore() || !w.equal(w.text[w.from:end], words[i]) {
 			return false
 		}
 	}
@@ -248,8 +306,8 @@ func (p *phrase) cameBefore(text string, at int) bool {
 }
 
 // equal compares a word of text with one of the query.
-func (p *phrase) equal(text, word string) bool {
-	if p.cased {
+func (w *walk) equal(text, word string) bool {
+	if w.cased {
 		return text == word
 	}
 	if len(text) > MaxWord {
@@ -270,17 +328,9 @@ func (p *phrase) equal(text, word string) bool {
 // tells where the next begins.
 func (p *phrase) inStretch(m *Matcher, text string, at int) (bool, int) {
 	begin, end := stretch(text, at)
-	if !isASCII(text[begin:end]) {
-		return false, end
-	}
 	m.some.reset()
 	m.cut(&m.some, text[begin:end], begin)
 	return m.some.holds(p.words[0], false), end
-}
-
-// inWords looks among the words of the value.
-func (p *phrase) inWords(m *Matcher, v *value) bool {
-	return p.run(m.allWords(v), func(span) bool { return true })
 }
 
 func (p *phrase) spans(m *Matcher, v *value, dst []span) []span {
@@ -334,6 +384,7 @@ type pattern struct {
 	match  func(word []byte) (errors int, ok bool)
 	pieces []*match.Searcher // one of which each word holds that is ASCII
 	some   bool              // that are known
+	as     role              // of characters that may make up for a piece
 	near   bool              // it must have a place: no compound
 }
 
@@ -345,6 +396,12 @@ func (m *Matcher) pattern(expr string, opt match.Options, near bool) (leaf, erro
 	p := &pattern{match: compiled.Match, near: near}
 	for _, s := range compiled.Required() {
 		p.some = true
+		switch {
+		case !isASCII(s):
+			p.as = wordy
+		case !simple(s):
+			p.as = max(p.as, joining)
+		}
 		if isASCII(s) {
 			p.pieces = append(p.pieces, match.NewSearcher(s, !m.opt.Case))
 		}
@@ -370,16 +427,15 @@ func (p *pattern) in(m *Matcher, v *value) bool {
 				break
 			}
 			begin, end := stretch(v.text, start)
-			if at = end; isASCII(v.text[begin:end]) {
-				m.some.reset()
-				m.cut(&m.some, v.text[begin:end], begin)
-				if p.among(m, &m.some) {
-					return true
-				}
+			at = end
+			m.some.reset()
+			m.cut(&m.some, v.text[begin:end], begin)
+			if p.among(m, &m.some) {
+				return true
 			}
 		}
 	}
-	return !v.isASCII() && p.among(m, m.oddWords(v))
+	return !v.isASCII() && p.among(m, m.oddWords(v, p.as))
 }
 
 func (p *pattern) among(m *Matcher, t *tokens) bool {

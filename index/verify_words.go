@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 	"unsafe"
@@ -21,15 +22,59 @@ type value struct {
 	text   string
 	known  uint8 // what of the below is
 	ascii  bool
-	odd    tokens // the words of stretches that are not ASCII
+	odd    [noRole]tokens // the words of stretches with a character of a role
 	all    tokens
 }
 
 const (
 	knowASCII = 1 << iota
-	knowOdd
 	knowAll
+	knowOdd // and the next, by role
 )
+
+// A role is what characters beyond ASCII can do to the words they stand in.
+type role uint8
+
+const (
+	folding  role = iota // become ASCII letters or digits, or nothing
+	joining              // that, or be a joiner in a compound
+	lettered             // be part of a word, or nothing
+	wordy                // any of these
+	noRole
+)
+
+// roles has, for the characters of the first plane, a bit for each role.
+var roles = sync.OnceValue(func() *[1 << 16]uint8 {
+	var t [1 << 16]uint8
+	for r := rune(utf8.RuneSelf); r < 1<<16; r++ {
+		t[r] = roleOf(r)
+	}
+	return &t
+})
+
+// solid are scripts no letter of which folds to ASCII.
+var solid = []*unicode.RangeTable{unicode.Han, unicode.Hangul, unicode.Hiragana, unicode.Katakana, unicode.Cyrillic,
+	unicode.Greek, unicode.Arabic, unicode.Hebrew, unicode.Thai, unicode.Devanagari, unicode.Armenian, unicode.Georgian}
+
+func roleOf(r rune) (bits uint8) {
+	switch {
+	case unicode.IsLetter(r) && unicode.In(r, solid...):
+		return 1<<lettered | 1<<wordy
+	case unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Cf):
+		return 1<<folding | 1<<joining | 1<<lettered | 1<<wordy
+	case unicode.Is(unicode.P, r) && !unicode.Is(unicode.Pd, r), r == '\u202f':
+		return 1<<joining | 1<<wordy
+	}
+	return 0
+}
+
+// plays tells whether a character has a role.
+func plays(r rune, as role) bool {
+	if r < 1<<16 {
+		return roles()[r]>>as&1 != 0
+	}
+	return roleOf(r)>>as&1 != 0
+}
 
 // isASCII tells whether a value is ASCII throughout.
 func (v *value) isASCII() bool {
@@ -104,20 +149,24 @@ func (m *Matcher) appendWord(dst []byte, w *Word, text string) []byte {
 	return appendCased(dst, text[w.Start:w.End])
 }
 
-// oddWords are the words of stretches between white space that are not ASCII;
-// all others can be told by their bytes.
-func (m *Matcher) oddWords(v *value) *tokens {
-	if v.known&knowOdd != 0 {
-		return &v.odd
+// oddWords are the words of stretches between white space that hold a
+// character of a role; all others can be told by their bytes.
+func (m *Matcher) oddWords(v *value, as role) *tokens {
+	t := &v.odd[as]
+	if v.known&(knowOdd<<as) != 0 {
+		return t
 	}
-	v.known |= knowOdd
-	v.odd.reset()
+	v.known |= knowOdd << as
+	t.reset()
 	for at := indexWide(v.text, 0); at >= 0; at = indexWide(v.text, at) {
-		begin, end := stretch(v.text, at)
-		m.cut(&v.odd, v.text[begin:end], begin)
-		at = end
+		r, n := utf8.DecodeRuneInString(v.text[at:])
+		if at += n; plays(r, as) {
+			begin, end := stretch(v.text, at-n)
+			m.cut(t, v.text[begin:end], begin)
+			at = end
+		}
 	}
-	return &v.odd
+	return t
 }
 
 // stretch is what stands around a place up to white space, across which no
