@@ -35,6 +35,53 @@ type segment struct {
 	vals  atomic.Pointer[dict.Dict]
 }
 
+// A segment file holds the words of some documents, numbered from 0 in the
+// order they came. It is written once. Numbers in it are unsigned varints where
+// nothing else is said, else little endian.
+//
+//	magic     "harvest index 2\n"
+//	postings  of each term in order, then of each key in order, of each of its
+//	          lists that is not in the dictionary: positions, documents, as
+//	          package posting codes them
+//	terms     a dictionary, as package dict codes it, of the words of all
+//	          attributes; decode tells what a value is
+//	keys      the same of values: the attribute's name, a zero byte, and the byte 0,
+//	          which all documents have that have the attribute, or what Keys gives
+//	columns   of attributes with keys: the documents in order, 4 bytes each, if
+//	          only some have a key and this is shorter; for each of these, or of
+//	          all, the ordinal of the first value's first key less that of the key
+//	          0, or 0 without one, in as many bits as the largest needs, the first
+//	          number lowest; 8 bytes 0
+//	ids       ID of each document, 16 bytes
+//	order     the documents by ID, 4 bytes each
+//	lengths   words of each, 4 bytes
+//	norms     Norm of that, 1 byte
+//	sums      the CRC-32C of each 65,536 bytes of a section, or what its last has
+//	          less; 4 bytes each, in the order of the sections, no sum of this
+//	          section itself
+//	sum       the CRC-32C of sums, 4 bytes
+//	table     of each section where it begins and its bytes; documents; words of
+//	          them; number of attributes; for each in order of name: length of the
+//	          name, name, documents with it, different values with keys, ordinal
+//	          of the key 0, place and bytes of its column in columns, bits of an
+//	          entry in it, entries if these have documents, else 0
+//	tail      bytes of table, CRC-32C of table, 4 bytes each; "harvest\n"
+//
+// A position counts the words of an attribute in one document; between two
+// values there is a gap of 100.
+//
+// Of 24,376 manuals, 211.9 MB, with a title and a body each and no keys,
+// segments take 24.85 % of the text, 6.66 % without positions (BenchmarkSections):
+//
+//	postings  21.95   4.07 without positions
+//	terms      2.61   2.30, 516,497 of them; those of one document have it inline
+//	ids         .18   order .05, lengths .05, norms .01, sums .00
+//
+// In two segments, as 64 MB of memory make them, it is .11 % more, since words
+// are in both.
+//
+// Versions: 1, of the first engine, a dictionary for each attribute; 2.
+
 // A section is one of a segment's parts.
 type section int
 
