@@ -14,7 +14,7 @@ import (
 const (
 	defaultMemory = 64 << 20
 	maxMemory     = 3 << 30 // an inverter's chains are found by 32 bits
-	batchSize     = 256 << 10
+	maxBatch      = 256 << 10
 )
 
 // A feeder turns a sequence of documents into segments.
@@ -22,6 +22,7 @@ type feeder struct {
 	set     Settings
 	workers int
 	memory  int64
+	batch   int // bytes of text handed to a worker
 	create  func() (path string, number uint64)
 
 	names   []string          // of attributes, by number
@@ -66,6 +67,7 @@ func newFeeder(set Settings, create func() (string, uint64)) *feeder {
 		f.memory = defaultMemory
 	}
 	f.memory = min(f.memory, maxMemory)
+	f.batch = int(min(maxBatch, f.memory/int64(8*f.workers))) // there are two for each worker
 	return f
 }
 
@@ -86,7 +88,7 @@ func (f *feeder) feed(ctx context.Context, puts iter.Seq2[*Doc, error]) error {
 		}
 		if f.workers == 1 {
 			err = f.invert(ctx, d)
-		} else if f.take(b, d); len(b.text) >= batchSize {
+		} else if f.take(b, d); len(b.text) >= f.batch {
 			b, err = f.give(ctx, b)
 		}
 		if err != nil {

@@ -260,6 +260,11 @@ func (r random) id(n int) ID { return ID{byte(r.IntN(n)), byte(r.IntN(n) % 7)} }
 // settings, and so it is after the merges and when the index is opened again.
 func TestBuild(t *testing.T) {
 	r := newRandom(t)
+	rounds := 10
+	if n, err := strconv.Atoi(os.Getenv("ROUNDS")); err == nil {
+		rounds = n
+	}
+	t.Logf("ROUNDS=%d", rounds)
 	for _, tt := range []Settings{
 		{Workers: 1},
 		{Workers: 1, Memory: 1 << 14, NoPositions: true},
@@ -270,7 +275,7 @@ func TestBuild(t *testing.T) {
 		must(t, err)
 		defer func() { e.Close() }()
 		docs := make(map[ID]Doc)
-		for range 30 {
+		for range rounds {
 			var puts []Doc
 			var deletes []ID
 			for range r.IntN(40) {

@@ -6,18 +6,16 @@ import (
 	"fmt"
 	iofs "io/fs"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"harvest/index"
 )
 
-func openUnsearched(t testing.TB, dir string, set index.Settings) *index.Unsearched {
+func opened(t testing.TB, dir string, set index.Settings) *index.Unsearched {
 	t.Helper()
 	e, err := index.OpenUnsearched(dir, set)
 	must(t, err)
@@ -36,7 +34,7 @@ func doc(id byte, fields ...string) index.Doc {
 // Every byte of every file is vouched for, and the complaint names the file.
 func TestCorrupt(t *testing.T) {
 	dir := t.TempDir()
-	e := openUnsearched(t, dir, index.Settings{})
+	e := opened(t, dir, index.Settings{})
 	for i := range byte(3) {
 		must(t, e.Apply(ctx, index.Docs([]index.Doc{doc(i, "a", "x y z", "b", "x 3.14")}), nil, "m"))
 	}
@@ -96,7 +94,7 @@ func openAndCheck(dir string) error {
 // engine's not at all.
 func TestSettings(t *testing.T) {
 	dir := t.TempDir()
-	e := openUnsearched(t, dir, index.Settings{NoPositions: true})
+	e := opened(t, dir, index.Settings{NoPositions: true})
 	must(t, e.Apply(ctx, index.Docs([]index.Doc{doc(1, "a", "x")}), nil, "m"))
 	must(t, e.Close())
 	for _, set := range []index.Settings{{}, {NoPositions: true, NoNumbers: true}} {
@@ -104,49 +102,16 @@ func TestSettings(t *testing.T) {
 			t.Errorf("%+v: got %v, want %v", set, err, index.ErrSettings)
 		}
 	}
-	must(t, openUnsearched(t, dir, index.Settings{NoPositions: true}).Close())
+	must(t, opened(t, dir, index.Settings{NoPositions: true}).Close())
 	must(t, os.WriteFile(filepath.Join(dir, "MANIFEST"), []byte("harvest manifest 1\n\x00\x00\x00abcd"), 0o666))
 	if _, err := index.OpenUnsearched(dir, index.Settings{}); !errors.Is(err, index.ErrSettings) {
 		t.Errorf("version 1: got %v, want %v", err, index.ErrSettings)
 	}
 }
 
-// A disk that takes no more leaves the index as it was, and usable.
-func TestFullDisk(t *testing.T) {
-	dir := t.TempDir()
-	e := openUnsearched(t, dir, index.Settings{})
-	first := []index.Doc{doc(1, "a", "first")}
-	must(t, e.Apply(ctx, index.Docs(first), nil, "1"))
-	var b strings.Builder
-	for i := range 20000 {
-		fmt.Fprintf(&b, "word%d ", i)
-	}
-	big := []index.Doc{doc(2, "a", b.String())}
-
-	var was syscall.Rlimit
-	must(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &was))
-	signal.Ignore(syscall.SIGXFSZ)
-	defer signal.Reset(syscall.SIGXFSZ)
-	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: 64 << 10, Max: was.Max}))
-	err := e.Apply(ctx, index.Docs(big), []index.ID{{1}}, "2")
-	must(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &was))
-	if !errors.Is(err, syscall.EFBIG) {
-		t.Fatalf("got %v, want %v", err, syscall.EFBIG)
-	}
-	e.Files(t)
-	e.Compare(t, func(mark string) map[index.ID]index.Doc {
-		if mark != "1" {
-			t.Errorf("got mark %s, want 1", mark)
-		}
-		return map[index.ID]index.Doc{{1}: first[0]}
-	})
-	must(t, e.Apply(ctx, index.Docs(big), []index.ID{{1}}, "2"))
-	e.Compare(t, func(string) map[index.ID]index.Doc { return map[index.ID]index.Doc{{2}: big[0]} })
-}
-
 // An error of the sequence, and a context that ends, leave nothing behind.
 func TestApplyFails(t *testing.T) {
-	e := openUnsearched(t, t.TempDir(), index.Settings{Memory: 1 << 12})
+	e := opened(t, t.TempDir(), index.Settings{Memory: 1 << 12})
 	must(t, e.Apply(ctx, index.Docs([]index.Doc{doc(1, "a", "x")}), nil, "1"))
 	trouble := errors.New("trouble")
 	for _, ends := range []error{trouble, context.Canceled} {
@@ -179,7 +144,7 @@ func TestApplyFails(t *testing.T) {
 // Whoever applies, closes, lists and checks at once meets no other error than
 // that of a closed index. It is the race detector that looks on.
 func TestAtOnce(t *testing.T) {
-	e := openUnsearched(t, t.TempDir(), index.Settings{Memory: 1 << 12})
+	e := opened(t, t.TempDir(), index.Settings{Memory: 1 << 12})
 	var wg sync.WaitGroup
 	for n := range byte(4) {
 		wg.Go(func() {
@@ -203,7 +168,7 @@ func TestAtOnce(t *testing.T) {
 // Opening reads the tables only.
 func TestOpenReadsLittle(t *testing.T) {
 	dir := t.TempDir()
-	e := openUnsearched(t, dir, index.Settings{})
+	e := opened(t, dir, index.Settings{})
 	var puts []index.Doc
 	for i := range 200 {
 		puts = append(puts, doc(byte(i), "a", strings.Repeat(fmt.Sprint("word", i, " "), 500)))
@@ -215,30 +180,11 @@ func TestOpenReadsLittle(t *testing.T) {
 	must(t, err)
 	b[20] ^= 1 // among the postings
 	must(t, os.WriteFile(segment[0], b, 0o666))
-	e = openUnsearched(t, dir, index.Settings{})
+	e = opened(t, dir, index.Settings{})
 	if _, err := e.Attributes(ctx); err != nil {
 		t.Errorf("got %v, want postings untouched", err)
 	}
 	if err := e.Check(ctx); !errors.Is(err, index.ErrCorrupt) || !strings.Contains(err.Error(), "postings") {
 		t.Errorf("got %v, want %v about the postings", err, index.ErrCorrupt)
 	}
-}
-
-func FuzzManifest(f *testing.F) {
-	dir := f.TempDir()
-	e := openUnsearched(f, dir, index.Settings{})
-	must(f, e.Apply(ctx, index.Docs([]index.Doc{doc(1), doc(2), doc(3)}), nil, "m"))
-	must(f, e.Apply(ctx, nil, []index.ID{{2}}, "m"))
-	b, err := os.ReadFile(dir + "/MANIFEST")
-	must(f, err)
-	f.Add(b[:len(b)-4])
-	f.Fuzz(func(t *testing.T, b []byte) {
-		n, err := index.DecodeManifest(b)
-		if err != nil && !complains(err) {
-			t.Errorf("got %v, want %v", err, index.ErrCorrupt)
-		}
-		if n > 8*len(b) {
-			t.Errorf("got %d numbers of %d bytes", n, len(b))
-		}
-	})
 }

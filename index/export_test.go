@@ -1,8 +1,6 @@
 package index
 
 import (
-	"encoding/binary"
-	"hash/crc32"
 	"maps"
 	"os"
 	"path/filepath"
@@ -48,16 +46,6 @@ func (u *Unsearched) Files(t *testing.T) {
 			t.Errorf("got file %s, want only %v", f.Name(), slices.Sorted(maps.Keys(want)))
 		}
 	}
-}
-
-// DecodeManifest decodes b with the checksum it should have, so that the
-// fuzzer gets past it, and counts what it says.
-func DecodeManifest(b []byte) (n int, err error) {
-	m, err := decodeManifest(binary.LittleEndian.AppendUint32(b[:len(b):len(b)], crc32.Checksum(b, castagnoli())))
-	for _, s := range m.segs {
-		n += 1 + len(s.gone)
-	}
-	return n, err
 }
 
 // WordsPlain is Words without its short ways: all of the text is cut by uax29.
