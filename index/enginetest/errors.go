@@ -47,9 +47,9 @@ const never = 1 << 20
 // the best place in the text counts, else all of it.
 func distance(pattern []letter, text []rune, c match.Costs, same func(a, b rune) bool, anywhere bool) int {
 	c = costs(c)
-	d := make([][]int, len(pattern)+1)
+	d, cells := make([][]int, len(pattern)+1), make([]int, (len(pattern)+1)*(len(text)+1))
 	for i := range d {
-		d[i] = make([]int, len(text)+1)
+		d[i], cells = cells[:len(text)+1], cells[len(text)+1:]
 		for j := range d[i] {
 			d[i][j] = cell(d, pattern, text, c, same, anywhere, i, j)
 		}
@@ -94,7 +94,7 @@ func cell(d [][]int, pattern []letter, text []rune, c match.Costs, same func(a, 
 
 func exactly(a, b rune) bool { return a == b }
 
-func anyCase(a, b rune) bool { return strings.EqualFold(string(a), string(b)) }
+func anyCase(a, b rune) bool { return a == b || strings.EqualFold(string(a), string(b)) }
 
 // most is the greatest number of errors that a best match tries.
 func most(text string) int {
