@@ -108,7 +108,6 @@ func (b *Broker) openIndex(c indexConfig) error {
 	switch {
 	case err == nil:
 		b.clearIndexes(n)
-		b.reindex = files != c.files
 		return nil
 	case errors.Is(err, iofs.ErrNotExist), errors.Is(err, index.ErrCorrupt), errors.Is(err, index.ErrSettings):
 		if !errors.Is(err, iofs.ErrNotExist) {
