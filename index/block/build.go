@@ -20,6 +20,7 @@ import (
 type builder struct {
 	set     index.Settings
 	grain   Grain
+	coarse  coarseness
 	path    func() string // for a new file
 	workers []*worker
 	batches chan *batch
@@ -51,9 +52,9 @@ const (
 )
 
 // newBuilder starts the workers; finish or drop ends them.
-func newBuilder(set index.Settings, grain Grain, path func() string) *builder {
+func newBuilder(set index.Settings, grain Grain, coarse coarseness, path func() string) *builder {
 	n := workers(set)
-	b := &builder{set: set, grain: grain, path: path, batches: make(chan *batch, n), free: make(chan *batch, 2*n+1)}
+	b := &builder{set: set, grain: grain, coarse: coarse, path: path, batches: make(chan *batch, n), free: make(chan *batch, 2*n+1)}
 	for range cap(b.free) {
 		b.free <- new(batch)
 	}
@@ -158,6 +159,7 @@ type worker struct {
 	words uint64
 	next  uint32 // unit
 	held  int64
+	recent
 }
 
 // A workerAttr is what is the same for all values of an attribute.
@@ -213,6 +215,9 @@ func (w *worker) document(t *batch, field, end, from int) int {
 				unit = w.next + min(uint32(pos+at)/stretchWords, maxStretches-1)
 			}
 			if w.b.set.NoNumbers && isNumber(term) {
+				return
+			}
+			if !short && w.recent.seen(term, unit) {
 				return
 			}
 			term = address(term, &w.buf)
@@ -286,7 +291,7 @@ func (b *builder) finish(ctx context.Context, path string) (bool, error) {
 		}
 		l := &layout{docs: uint32(len(b.sizes))}
 		if b.grain == Tiny {
-			l.divide(b.sizes, nil)
+			l.divide(b.coarse, b.sizes, nil)
 		}
 		return true, b.write(ctx, path, l, b.grain)
 	}
@@ -297,7 +302,7 @@ func (b *builder) finish(ctx context.Context, path string) (bool, error) {
 	for i, s := range b.runs {
 		parts[i] = part{segment: s}
 	}
-	return true, merge(ctx, parts, path, b.grain)
+	return true, merge(ctx, parts, path, b.grain, b.coarse)
 }
 
 // close ends the workers and removes the runs.

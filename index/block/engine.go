@@ -29,12 +29,13 @@ type view struct {
 
 // engine is the Engine that Open gives.
 type engine struct {
-	dir   string
-	grain Grain
-	set   index.Settings
-	cache *dict.Cache
-	cur   atomic.Pointer[view]
-	off   atomic.Bool
+	dir    string
+	grain  Grain
+	coarse coarseness
+	set    index.Settings
+	cache  *dict.Cache
+	cur    atomic.Pointer[view]
+	off    atomic.Bool
 
 	mu      sync.Mutex // held by the one that applies, and to begin and end a merge
 	bad     error      // why the directory may not be what cur says; then nothing is applied
@@ -65,6 +66,14 @@ func workers(set index.Settings) int {
 // needed. One process at a time may have it open. An index of another grain is
 // an index.ErrSettings.
 func Open(dir string, set index.Settings, grain Grain) (index.Engine, error) {
+	e, err := open(dir, set, grain, tiny())
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+func open(dir string, set index.Settings, grain Grain, coarse coarseness) (*engine, error) {
 	if set.Source == nil || grain < Tiny || grain > Medium {
 		return nil, fmt.Errorf("index/block: %s: grain %v, source %v: %w", dir, grain, set.Source, iofs.ErrInvalid)
 	}
@@ -75,7 +84,7 @@ func Open(dir string, set index.Settings, grain Grain) (index.Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("index/block: %w", err)
 	}
-	e := &engine{dir: dir, grain: grain, set: set, cache: dict.NewCache(memory(set) / 2)}
+	e := &engine{dir: dir, grain: grain, coarse: coarse, set: set, cache: dict.NewCache(memory(set) / 2)}
 	if e.set.Log == nil {
 		e.set.Log = slog.New(slog.DiscardHandler)
 	}
@@ -193,7 +202,7 @@ func (e *engine) build(ctx context.Context, number uint64, puts iter.Seq2[*index
 	if puts == nil {
 		return nil, nil
 	}
-	b := newBuilder(e.set, e.grain, e.temporary)
+	b := newBuilder(e.set, e.grain, e.coarse, e.temporary)
 	defer b.close()
 	if err := b.add(ctx, puts); err != nil {
 		return nil, err
@@ -328,7 +337,7 @@ func (e *engine) startMerge(v *view) {
 // merge puts one segment in place of some and gives the next to be merged.
 func (e *engine) merge(ctx context.Context, set []part) []part {
 	path := e.temporary()
-	err := merge(ctx, set, path, e.grain)
+	err := merge(ctx, set, path, e.grain, e.coarse)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err == nil && ctx.Err() == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	iofs "io/fs"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -231,6 +232,9 @@ func (e *evaluator) word(text, attr string) bound {
 	parts := t.parts
 	if t.joined {
 		parts = parts[:len(parts)-t.partial]
+		if e.s.set.NoNumbers { // a compound has them
+			parts = slices.DeleteFunc(slices.Clone(parts), func(w string) bool { return isNumber([]byte(w)) })
+		}
 	}
 	return e.together(t, parts, attr)
 }
@@ -262,7 +266,7 @@ func (e *evaluator) together(t *terms, parts []string, attr string) bound {
 	b := bound{e.empty(), e.all()}
 	for i, w := range parts {
 		var c bound
-		if t.cjk[i] && i == len(t.parts)-1 && utf8.RuneCountInString(w) == 1 {
+		if !t.joined && t.cjk[i] && i == len(t.parts)-1 && utf8.RuneCountInString(w) == 1 {
 			c = e.beginning(w, attr)
 		} else {
 			c = e.term(w, attr)

@@ -94,7 +94,11 @@ func (e *evaluator) pattern(q query.Node, attr string) bound {
 	if p.hashes() {
 		e.widen(&b, e.beginning(string(hashedMark), attr))
 	}
-	switch p.compounds() {
+	kind := p.compounds()
+	if e.s.set.NoNumbers && p.accepts(1, "0123456789") {
+		kind = anyOnes // a part that matches may be left out
+	}
+	switch kind {
 	case cutOnes:
 		e.widen(&b, e.term(string(cutTerm[:]), attr))
 	case anyOnes:
@@ -299,7 +303,7 @@ func joined(re *syntax.Regexp) bool {
 
 // compounds gives the documents that may have a compound that matches.
 func (e *evaluator) compounds(p *pattern, attr string) set {
-	if p.fuzzy != "" && p.Errors() <= 2 {
+	if p.fuzzy != "" && p.Errors() <= 2 && !e.s.set.NoNumbers {
 		if s, ok := e.joining(p, attr); ok {
 			return s
 		}
@@ -364,6 +368,9 @@ func (e *evaluator) narrow(may set, literal, attr string) {
 	for _, r := range all {
 		if len(r.text) == 1 && !(r.begin && r.ends) && len(all) > 1 {
 			continue // nearly all have it
+		}
+		if e.s.set.NoNumbers && isNumber([]byte(r.text)) {
+			continue
 		}
 		f := e.find(attr)
 		e.having1(f, r)

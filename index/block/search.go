@@ -2,8 +2,10 @@ package block
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"reflect"
 	"runtime"
 	"slices"
@@ -86,9 +88,9 @@ func (s *search) run(v *view) (r index.Results, err error) {
 	hits := s.hits(v, bounds)
 	r.Total = len(hits)
 	if s.opt.Rank == index.RankValue {
-		s.sort(v, hits)
-	} else {
-		slices.SortStableFunc(hits, func(a, b index.Hit) int { return 0 })
+		if err := s.sort(v, hits); err != nil {
+			return r, err
+		}
 	}
 	hits = hits[min(s.opt.Offset, len(hits)):]
 	if s.opt.Limit > 0 {
@@ -111,8 +113,28 @@ func (s *search) hits(v *view, bounds []bound) []index.Hit {
 	return hits
 }
 
-func (s *search) sort(v *view, hits []index.Hit) {
-	slices.SortFunc(hits, func(a, b index.Hit) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+// sort puts hits in the order of the least key of the attribute opt.Sort, or
+// the reverse; those that have none come last, equals by ID.
+func (s *search) sort(v *view, hits []index.Hit) error {
+	place := make(map[index.ID]int, len(hits))
+	for _, h := range hits {
+		place[h.ID] = math.MaxInt
+	}
+	err := v.eachList(s.ctx, prefixKey(valueKind, index.Attr(s.opt.Sort)), func(n int, p *part, docs []uint32) {
+		for _, doc := range docs {
+			if k, ok := place[p.id(doc)]; ok && k == math.MaxInt && !p.gone.has(doc) {
+				place[p.id(doc)] = n
+			}
+		}
+	})
+	slices.SortFunc(hits, func(a, b index.Hit) int {
+		k, l := place[a.ID], place[b.ID]
+		if s.opt.Reverse && k != math.MaxInt && l != math.MaxInt {
+			k, l = l, k
+		}
+		return cmp.Or(cmp.Compare(k, l), bytes.Compare(a.ID[:], b.ID[:]))
+	})
+	return err
 }
 
 func (s *search) plan(v *view) []string {

@@ -29,8 +29,8 @@ import (
 //
 // The n-th term of a dictionary has the n-th list. A list is the documents a
 // term stands in. At tiny, a word of more than exact documents has the blocks
-// instead: at most 256 (blockLimit) groups of consecutive documents of about
-// equal text. At medium it is the stretches: a document's words are counted
+// instead: at most 256 groups of consecutive documents of about equal text
+// (coarseness). At medium it is the stretches: a document's words are counted
 // through, and each 256 (stretchWords) of them are one.
 //
 // Words are those of all attributes, but not compounds: those are found by

@@ -51,20 +51,25 @@ func (c *keyCursor) live() (int, error) {
 	return n, nil
 }
 
-// each calls yield for the keys that begin with prefix, those from from on,
-// with the number of documents that have them, until it returns false.
-func (v *view) each(ctx context.Context, prefix, from []byte, yield func(key []byte, docs int) bool) error {
-	var all []*keyCursor
+// cursors stand at the first keys that begin with prefix, from from on.
+func (v *view) cursors(prefix, from []byte) (all []*keyCursor, err error) {
 	for i := range v.parts {
 		p := &v.parts[i]
 		c := &keyCursor{part: p, prefix: prefix, cursor: p.keys.dict.Cursor(), lists: p.keys.lists.reader(p.segment.fine())}
 		c.cursor.Seek(append(prefix[:len(prefix):len(prefix)], from...))
 		if err := c.next(); err != nil {
-			return err
+			return nil, err
 		}
 		all = append(all, c)
 	}
+	return all, nil
+}
+
+// walk calls yield for each key of some cursors in order, with those that
+// stand at it, until it returns false.
+func walk(ctx context.Context, all []*keyCursor, yield func(key []byte, at []*keyCursor) (bool, error)) error {
 	var key []byte
+	var at []*keyCursor
 	for n := 0; ; n++ {
 		if n%256 == 0 && ctx.Err() != nil {
 			return ctx.Err()
@@ -74,24 +79,61 @@ func (v *view) each(ctx context.Context, prefix, from []byte, yield func(key []b
 			return nil
 		}
 		key = append(key[:0], slices.MinFunc(all, func(a, b *keyCursor) int { return bytes.Compare(a.key, b.key) }).key...)
-		docs := 0
+		at = at[:0]
 		for _, c := range all {
-			if !bytes.Equal(c.key, key) {
-				continue
+			if bytes.Equal(c.key, key) {
+				at = append(at, c)
 			}
-			n, err := c.live()
-			if err != nil {
-				return err
-			}
-			docs += n
+		}
+		if more, err := yield(key, at); err != nil || !more {
+			return err
+		}
+		for _, c := range at {
 			if err := c.next(); err != nil {
 				return err
 			}
 		}
-		if docs > 0 && !yield(key, docs) {
-			return nil
-		}
 	}
+}
+
+// each calls yield for the keys that begin with prefix, from from on, with the
+// number of documents left that have them, until it returns false.
+func (v *view) each(ctx context.Context, prefix, from []byte, yield func(key []byte, docs int) bool) error {
+	all, err := v.cursors(prefix, from)
+	if err != nil {
+		return err
+	}
+	return walk(ctx, all, func(key []byte, at []*keyCursor) (bool, error) {
+		docs := 0
+		for _, c := range at {
+			n, err := c.live()
+			if err != nil {
+				return false, err
+			}
+			docs += n
+		}
+		return docs == 0 || yield(key, docs), nil
+	})
+}
+
+// eachList calls yield for the keys that begin with prefix with the documents
+// that have them in each part.
+func (v *view) eachList(ctx context.Context, prefix []byte, yield func(n int, p *part, docs []uint32)) error {
+	all, err := v.cursors(prefix, nil)
+	if err != nil {
+		return err
+	}
+	n := 0
+	return walk(ctx, all, func(_ []byte, at []*keyCursor) (bool, error) {
+		n++
+		for _, c := range at {
+			if _, err := c.live(); err != nil {
+				return false, err
+			}
+			yield(n, c.part, c.li.places)
+		}
+		return true, nil
+	})
 }
 
 // Values gives the texts; each is kept beside what number or date it may be.
