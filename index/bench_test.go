@@ -55,7 +55,7 @@ func letters(n uint64) (w string) {
 func built(b *testing.B, c *bench.Corpus, set index.Settings) index.Engine {
 	b.Helper()
 	set.Source = c
-	e, err := openEngine(b.TempDir(), set)
+	e, err := index.Open(b.TempDir(), set)
 	must(b, err)
 	must(b, e.Apply(ctx, c.Docs(ctx, nil), nil, "all"))
 	return e

@@ -39,7 +39,7 @@ func TestRelevance(t *testing.T) {
 			must(t, err)
 			opt, err := bench.English()
 			must(t, err)
-			e, err := openEngine(t.TempDir(), index.Settings{Source: s})
+			e, err := index.Open(t.TempDir(), index.Settings{Source: s})
 			must(t, err)
 			defer e.Close()
 			must(t, e.Apply(ctx, s.All(), nil, "all"))
@@ -74,6 +74,3 @@ func judged(name string) (*bench.Set, error) {
 	}
 	return bench.ReadSet(os.DirFS(dir+"/"+name), name)
 }
-
-// openEngine opens the engine that is measured here.
-func openEngine(dir string, set index.Settings) (index.Engine, error) { return index.Open(dir, set) }

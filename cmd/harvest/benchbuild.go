@@ -23,7 +23,6 @@ import (
 	"harvest/fs/ndb"
 	"harvest/index"
 	"harvest/index/block"
-	"harvest/index/thin"
 )
 
 // A benchKind is a kind of index that is measured.
@@ -40,7 +39,11 @@ func benchKinds() []benchKind {
 		}}
 	}
 	return []benchKind{
-		{"thin", "the engine that came first", false, thin.Open},
+		{"full", "words with their positions", false, index.Open},
+		{"nopositions", "without positions", false, func(dir string, set index.Settings) (index.Engine, error) {
+			set.NoPositions = true
+			return index.Open(dir, set)
+		}},
 		grain(block.Tiny, "Glimpse's: rare words by document, common ones by group of documents"),
 		grain(block.Small, "all words by document"),
 		grain(block.Medium, "by document and stretch of it"),
@@ -82,7 +85,7 @@ func (b *build) flags(fl *pflag.FlagSet) {
 func benchBuildCommand() command {
 	var b build
 	return command{"bench build", "[--kind KIND] [--cores N] [--memory MB] DIR INDEX", "build one index over the text files of a folder", func(fl *pflag.FlagSet) func(context.Context, []string, std) error {
-		fl.StringVar(&b.kind, "kind", "tiny", "of index: "+strings.Join(kindNames(), ", "))
+		fl.StringVar(&b.kind, "kind", "full", "of index: "+strings.Join(kindNames(), ", "))
 		fl.StringVar(&b.store, "store", "", "take the documents from the object store in this folder, which harvest bench index --store made")
 		b.flags(fl)
 		return func(ctx context.Context, args []string, std std) error {

@@ -144,14 +144,13 @@ func fillPieces(ctx context.Context, all []*bench.Corpus, n int, dir string, see
 		return err
 	}
 	for _, c := range all {
-		for i, name := range c.Names {
-			d, err := c.Doc(i)
-			if err == nil {
-				err = ctx.Err()
-			}
+		i := 0
+		for d, err := range c.Docs(ctx, nil) {
 			if err != nil {
 				return err
 			}
+			name := c.Names[i]
+			i++
 			text := d.Fields[1].Text
 			done += int64(len(text))
 			want := int(float64(n)*float64(done)/float64(bytes)) - made - len(batch)
