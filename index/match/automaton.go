@@ -39,7 +39,15 @@ func (b bytewise) Step(state int, c byte) int {
 
 // wide takes a byte of a character beyond ASCII, or after the beginning of one.
 func (b bytewise) wide(state int, c byte) int {
+	if state>>pendingShift == 0 {
+		if class := b.d.n.class.leads()[c]; class > 0 && b.d.next(int32(state), int(class)) == dead {
+			return -1
+		}
+	}
 	room, n, state := unpack(state, c)
+	if c&0xc0 == 0x80 && n < int(length[room[0]]) {
+		return state | pack(room[:n])<<pendingShift
+	}
 	text, s := room[:n], int32(state)
 	for len(text) > 0 && utf8.FullRune(text) {
 		r, size := utf8.DecodeRune(text)

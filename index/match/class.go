@@ -88,6 +88,9 @@ type classes struct {
 	sets  [][]int32   // by class: the sets that hold it
 	kind  []kind      // by class, if it was asked for
 	nl    int         // the class of '\n'
+
+	once sync.Once
+	lead [256]uint16 // see leads
 }
 
 func (c *classes) class(r rune) int {
@@ -99,6 +102,31 @@ func (c *classes) class(r rune) int {
 		i--
 	}
 	return int(c.of[i])
+}
+
+// leads gives the class of all characters that begin with a byte, if they and
+// bytes that are no character have one; else 0.
+func (c *classes) leads() *[256]uint16 {
+	c.once.Do(func() {
+		broken := c.class(utf8.RuneError)
+		for b := 0x80; b < 256; b++ {
+			low, high := utf8.RuneError, utf8.RuneError
+			switch length[b] {
+			case 2:
+				low, high = rune(b&0x1f)<<6, rune(b&0x1f)<<6|0x3f
+			case 3:
+				low, high = rune(b&0xf)<<12, rune(b&0xf)<<12|0xfff
+			case 4:
+				low, high = rune(b&7)<<18, rune(b&7)<<18|0x3ffff
+			}
+			i, _ := slices.BinarySearch(c.low, low+1)
+			parted := i < len(c.low) && c.low[i] <= high
+			if class := c.class(max(low, utf8.RuneSelf)); class == broken && !parted {
+				c.lead[b] = uint16(class)
+			}
+		}
+	})
+	return &c.lead
 }
 
 func (c *classes) len() int { return len(c.sets) }

@@ -1,6 +1,7 @@
 package match
 
 import (
+	"math/bits"
 	"slices"
 	"sync"
 	"unicode/utf8"
@@ -150,6 +151,8 @@ type levenshtein struct {
 	size  int // characters of the word
 	ascii [utf8.RuneSelf]uint64
 	wide  []wideChar
+
+	firsts [4]uint64 // the bytes that characters of the word begin with
 }
 
 // wideChar is where a character beyond ASCII stands in the word.
@@ -198,6 +201,7 @@ func (p *Pattern) cases(r rune) []rune {
 
 func (l *levenshtein) put(r rune) {
 	at := uint64(1) << l.size
+	put(l.firsts[:], int(string(r)[0]))
 	if r < utf8.RuneSelf {
 		l.ascii[r] |= at
 		return
@@ -231,8 +235,22 @@ func (l *levenshtein) step(state int, at uint64) int {
 	return int(e>>8) | (passed+int(e&0xff))<<passedShift
 }
 
+// stepWide takes a byte of a character beyond ASCII, or after the beginning of
+// one. A byte that begins none of the word's tells enough to die at once.
 func (l *levenshtein) stepWide(state int, b byte) int {
+	if state>>pendingShift == 0 {
+		if !has(l.firsts[:], int(b)) && l.step(state, 0) < 0 {
+			return -1
+		}
+		if length[b] == 1 {
+			return l.step(state, l.places(utf8.RuneError))
+		}
+		return state | int(b)<<pendingShift
+	}
 	room, n, state := unpack(state, b)
+	if b&0xc0 == 0x80 && n < int(length[room[0]]) {
+		return state | pack(room[:n])<<pendingShift
+	}
 	text := room[:n]
 	for len(text) > 0 && utf8.FullRune(text) {
 		r, size := utf8.DecodeRune(text)
@@ -242,6 +260,37 @@ func (l *levenshtein) stepWide(state int, b byte) int {
 		text = text[size:]
 	}
 	return state | pack(text)<<pendingShift
+}
+
+// length is how many bytes a character has that begins with a byte; 1 if none
+// does.
+var length = func() (t [256]uint8) {
+	for b := range t {
+		t[b] = 1
+		for n, first := range [...]int{2: 0xc2, 3: 0xe0, 4: 0xf0} {
+			if n > 1 && b >= first && b <= 0xf4 {
+				t[b] = uint8(n)
+			}
+		}
+	}
+	return t
+}()
+
+// Live is the least byte, from one on, that Step does not die of, or one before
+// it; 256 if there is none. It keeps a walk from trying all.
+func (l *levenshtein) Live(state, from int) int {
+	if state>>pendingShift != 0 || l.step(state, 0) >= 0 {
+		return from
+	}
+	for i, set := range l.firsts {
+		set &^= 1<<max(0, min(64, from-64*i)) - 1
+		for ; set != 0; set &= set - 1 {
+			if b := i<<6 | bits.TrailingZeros64(set); l.Step(state, byte(b)) >= 0 {
+				return b
+			}
+		}
+	}
+	return 256
 }
 
 // places is where a character stands in the word.

@@ -362,3 +362,30 @@ func TestLiterals(t *testing.T) {
 		}
 	}
 }
+
+// TestLive compares Live with trying all bytes.
+func TestLive(t *testing.T) {
+	r := random(t)
+	for range rounds(300) {
+		p := compile(t, randomText(r, "abcdéд", 6)+"a", Options{Errors: 1 + r.IntN(2)})
+		a := p.Automaton()
+		l, ok := a.(interface{ Live(state, from int) int })
+		if !ok {
+			t.Fatal("got no Live")
+		}
+		s := a.Start()
+		for _, c := range []byte(randomText(r, "abcdéд日", 6)) {
+			if s = a.Step(s, c); s < 0 {
+				break
+			}
+			from := r.IntN(256)
+			want := from
+			for want < 256 && a.Step(s, byte(want)) < 0 {
+				want++
+			}
+			if got := l.Live(s, from); got > want || got == 256 && want < 256 {
+				t.Fatalf("%q: got %d, want %d", p, got, want)
+			}
+		}
+	}
+}
