@@ -1,7 +1,6 @@
 package broker
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	iofs "io/fs"
@@ -247,6 +246,7 @@ func TestStopWords(t *testing.T) {
 		{"then word7", []string{"then"}},
 		{"the word7", nil},
 		{"common and word7", nil},
+		{"then then", []string{"then"}},
 		{"Then Common word7", []string{"common", "then"}},
 	} {
 		q, err := query.Parse(tt.text)
@@ -261,6 +261,12 @@ func TestStopWords(t *testing.T) {
 		}
 		if !slices.Equal(got, tt.want) {
 			t.Errorf("%s: got %q left out, want %q", tt.text, got, tt.want)
+		}
+		plan := read(t, b.Files(), "q/"+tt.text+"/plan")
+		for _, w := range tt.want {
+			if strings.Contains(plan, "\n"+w+": left out\n") == (tt.text == "then then") {
+				t.Errorf("%s: got plan %q, want %s left out", tt.text, plan, w)
+			}
 		}
 	}
 	if len(b.commons.words) == 0 {
@@ -295,28 +301,16 @@ func TestInside(t *testing.T) {
 	}
 }
 
-// kin is an index that finds alike what has the same half in its text.
-type kin struct{ index.Engine }
-
-func (k kin) Similar(ctx context.Context, fields []index.Field, opt index.Options) (index.Results, error) {
-	for _, f := range fields {
-		if i := strings.Index(f.Text, "half"); i >= 0 {
-			return k.Search(ctx, query.Word{Text: f.Text[i:]}, opt)
-		}
-	}
-	return index.Results{}, nil
-}
-
 // similar/OID has the objects most like one, without itself.
 func TestSimilar(t *testing.T) {
-	b, _ := full(t, t.TempDir(), "", 300)
+	b, _ := full(t, t.TempDir(), "index engine=block\n", 300)
 	d := b.Files()
 	name := oid("http://a/0008").String()
-	b.index.Engine = struct{ index.Engine }{b.index.Engine} // and no more
 	if _, err := fs.Walk(ctx, d, "similar/"+name); !errors.Is(err, iofs.ErrInvalid) || !strings.Contains(read(t, d, "err"), "similar: this index does not say") {
 		t.Errorf("an index that cannot: got %v, err %q", err, read(t, d, "err"))
 	}
-	b.index.Engine = kin{b.index.Engine}
+	must(t, b.setConfig(ctx, "source path=g\n"))
+	must(t, b.catchUp(ctx))
 	hits := read(t, d, "similar/"+name+"/hits")
 	if n := strings.Count(hits, "\n"); n != alike || strings.Contains(hits, name) {
 		t.Errorf("got %d hits, want the %d best without the object itself: %s", n, alike, hits)
@@ -330,7 +324,7 @@ func TestSimilar(t *testing.T) {
 	if got := read(t, d, "similar/"+name+"/status"); !strings.HasPrefix(got, "similar="+name+"\nhits=100\nfirst=1\nlast=100\n") {
 		t.Errorf("got status %s", got)
 	}
-	if got := read(t, d, "similar/"+name+"/why"); strings.Count(got, "query=half0 count=1 objects=") != 100 {
+	if got := read(t, d, "similar/"+name+"/why"); strings.Count(got, "query=half0 count=1 objects=150 ") != 100 {
 		t.Errorf("got why %.200s, want a reason for each hit", got)
 	}
 	if got := list(t, d, "similar/"+name); got[0] != "001.soif" || !slices.Contains(got, "plan") {

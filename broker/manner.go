@@ -3,7 +3,9 @@ package broker
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -127,7 +129,13 @@ func (m manner) pairs() []ndb.Pair {
 func (m manner) byStore() bool { return m.rank == rankURL || m.rank == rankUpdated }
 
 // options are how the index is asked for q.
-func (b *Broker) options(ctx context.Context, q query.Node, m manner) (opt index.Options, err error) {
+func (b *Broker) options(ctx context.Context, q query.Node, m manner) (index.Options, error) {
+	opt, _, err := b.asking(ctx, q, m)
+	return opt, err
+}
+
+// asking are the options, and which words of the query are left out.
+func (b *Broker) asking(ctx context.Context, q query.Node, m manner) (opt index.Options, left []string, err error) {
 	b.mu.Lock()
 	c := b.config
 	b.mu.Unlock()
@@ -149,16 +157,19 @@ func (b *Broker) options(ctx context.Context, q query.Node, m manner) (opt index
 	}
 	if stem != "" && stem != "no" {
 		if opt.Stem, err = index.Stemmer(stem); err != nil {
-			return opt, err
+			return opt, nil, err
 		}
 	}
 	if bag, ok := q.(query.Bag); ok {
 		var stop map[string]bool
 		if stop, err = b.stopWords(ctx, bag, c); len(stop) > 0 {
 			opt.Stop = func(word string) bool { return stop[word] }
+			if slices.ContainsFunc(bag, func(n query.Node) bool { return !stopped(n, stop) }) { // else all count
+				left = slices.Sorted(maps.Keys(stop))
+			}
 		}
 	}
-	return opt, err
+	return opt, left, err
 }
 
 // ask is what the index is asked when q is asked in this manner.
@@ -228,6 +239,11 @@ func (b *Broker) stopWords(ctx context.Context, q query.Bag, c *config) (map[str
 		}
 	}
 	return stop, nil
+}
+
+func stopped(n query.Node, stop map[string]bool) bool {
+	w, ok := n.(query.Word)
+	return ok && stop[string(index.Fold(nil, w.Text))]
 }
 
 // commons are which words are common, as far as it was looked up, in an index

@@ -89,7 +89,7 @@ func (a *answer) search(ctx context.Context, opt index.Options) (r index.Results
 // says.
 func (b *Broker) answer(ctx context.Context, q query.Node, m manner, page int) (*answer, error) {
 	begin := time.Now()
-	opt, err := b.options(ctx, q, m)
+	opt, left, err := b.asking(ctx, q, m)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +103,9 @@ func (b *Broker) answer(ctx context.Context, q query.Node, m manner, page int) (
 		return nil, err
 	}
 	a.take(r, mark)
+	for _, word := range left {
+		a.plan = append(a.plan, word+": left out")
+	}
 	if m.byStore() {
 		if err := a.order(ctx); err != nil {
 			return nil, err
