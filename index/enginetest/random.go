@@ -182,7 +182,7 @@ func (s source) leaf() query.Node {
 	case 6, 7:
 		return s.fuzzy()
 	case 8:
-		return query.Fuzzy{Text: slash(s.typo(s.piece())), Errors: 1 + s.IntN(2), Best: s.IntN(5) == 0, Phrase: true}
+		return s.fuzzyPiece()
 	}
 	return query.Word{Text: s.word()}
 }
@@ -302,11 +302,13 @@ func (s source) typo(text string) string {
 	return strings.Trim(string(r), " ._',")
 }
 
-func slash(text string) string {
-	if len(text) < 4 {
-		text += " file"
+// fuzzyPiece is one with errors, fewer than it has letters.
+func (s source) fuzzyPiece() query.Node {
+	t := s.typo(s.piece())
+	if count(t) < 4 {
+		t += " file"
 	}
-	return text
+	return query.Fuzzy{Text: t, Errors: 1 + s.IntN(2), Best: s.IntN(5) == 0, Phrase: true}
 }
 
 // options are those of a search, of which each may be said or not.
