@@ -13,24 +13,29 @@ import (
 	"harvest/index/enginetest"
 )
 
-func openUnsearched(dir string, src index.Source) (*index.Unsearched, error) {
+func open(dir string, src index.Source) (*index.Unsearched, error) {
 	return index.OpenUnsearched(dir, index.Settings{Memory: 1 << 14, Workers: 1, Source: src})
 }
 
-func readUnsearched(t *testing.T, e *index.Unsearched, h *enginetest.History) {
+// read compares all that the files hold, and a few answers.
+func read(t *testing.T, e *index.Unsearched, h *enginetest.History) {
 	t.Helper()
+	enginetest.Answers(t, e, h)
 	e.Compare(t, func(mark string) map[index.ID]index.Doc { return h.Docs(enginetest.Step(mark)) })
 }
 
-// TestKill compares all that the files hold.
-func TestKill(t *testing.T) { enginetest.Kill(t, openUnsearched, readUnsearched) }
+func TestKill(t *testing.T) { enginetest.Kill(t, open, read) }
+
+func TestDamageAsked(t *testing.T) {
+	enginetest.Fault[*index.Unsearched]{Open: open}.Damage(t, func(e *index.Unsearched) error { return enginetest.Ask(e) })
+}
 
 func TestFullDisk(t *testing.T) {
-	enginetest.Fault[*index.Unsearched]{Open: openUnsearched, Read: readUnsearched}.FullDisk(t)
+	enginetest.Fault[*index.Unsearched]{Open: open, Read: read}.FullDisk(t)
 }
 
 func TestFailingWrite(t *testing.T) {
-	enginetest.Fault[*index.Unsearched]{Open: openUnsearched, Read: readUnsearched}.FailingWrite(t)
+	enginetest.Fault[*index.Unsearched]{Open: open, Read: read}.FailingWrite(t)
 }
 
 // TestFailingManifest has the manifest fail: to be written, as on a full disk;
@@ -73,7 +78,7 @@ func TestFailingManifest(t *testing.T) {
 			if e.Mark() != "4" {
 				t.Errorf("got mark %q, want 4", e.Mark())
 			}
-			readUnsearched(t, e, h)
+			read(t, e, h)
 			if tt.again {
 				if err := apply(5); err == nil {
 					t.Error("got an Apply after one of which nobody knows")
@@ -83,10 +88,10 @@ func TestFailingManifest(t *testing.T) {
 				must(t, e.Close())
 				e, err = index.OpenUnsearched(dir, index.Settings{Workers: 1})
 				must(t, err)
-				readUnsearched(t, e, h)
+				read(t, e, h)
 			}
 			must(t, apply(5))
-			readUnsearched(t, e, h)
+			read(t, e, h)
 			must(t, e.Check(ctx))
 			must(t, e.Close())
 			e.Files(t)
@@ -95,7 +100,7 @@ func TestFailingManifest(t *testing.T) {
 			if e.Mark() != "5" {
 				t.Errorf("opened again: got mark %q, want 5", e.Mark())
 			}
-			readUnsearched(t, e, h)
+			read(t, e, h)
 		})
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/clipperhouse/uax29/v2/words"
 )
 
-// An Unsearched is the ranked engine as far as it keeps documents.
+// An Unsearched is the ranked engine and what it holds.
 type Unsearched struct{ *engine }
 
 func OpenUnsearched(dir string, set Settings) (*Unsearched, error) {

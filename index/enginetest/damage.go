@@ -17,7 +17,7 @@ import (
 	"harvest/index/query"
 )
 
-// Damage changes the files of an index in all sorts of places and wants each
+// Damage changes some files of an index in all sorts of places and wants each
 // change to be found by Open or Check, an ErrCorrupt with the name of the file.
 // Ask is then called for what could be opened: what it gives is to be right or
 // an ErrCorrupt.
@@ -49,7 +49,9 @@ func (f Fault[E]) Damage(t *testing.T, ask func(e E) error) {
 	}
 	whole := contents(t, dir)
 	r := rand.New(rand.NewPCG(seed, 1))
-	for _, name := range slices.Sorted(maps.Keys(whole)) {
+	names := slices.Sorted(maps.Keys(whole))
+	r.Shuffle(len(names), func(i, j int) { names[i], names[j] = names[j], names[i] })
+	for _, name := range names[:min(len(names), 4)] {
 		path := filepath.Join(dir, name)
 		for what, b := range spoilt(r, whole[name]) {
 			if err := os.WriteFile(path, b, 0o666); err != nil {

@@ -44,7 +44,7 @@ func Kill[E Keeper](t *testing.T, open func(dir string, src index.Source) (E, er
 		live(t, dir, open, read)
 		return
 	}
-	kills, limit := number("HARVEST_KILLS", 12), 8*time.Second
+	kills, limit := number("HARVEST_KILLS", 12), 4*time.Second
 	if os.Getenv("HARVEST_KILLS") != "" {
 		limit = time.Hour
 	}
