@@ -19,8 +19,8 @@ const (
 const (
 	blockTerms = 32
 	chunkTerms = 1 << 19
-	chunkBytes = 8 << 20   // of terms without what they share, values and 6 bytes each
-	sampleSize = 128 << 10 // bytes of terms from which symbols are learned
+	chunkBytes = 8 << 20  // of terms without what they share, values and 6 bytes each
+	sampleSize = 64 << 10 // bytes of terms from which symbols are learned; of less than two, none are
 )
 
 // A Builder writes a dictionary.
@@ -189,14 +189,16 @@ func (w *writer) spell() {
 			letters = append(letters, symbol{uint64(c), 1, false})
 		}
 	}
-	var sample [][]byte
-	step := size/sampleSize + 1
-	for i, r := range w.rec.each {
-		if i%step == 0 {
-			sample = append(sample, r.suffix[:len(r.suffix)+8])
+	w.symbols = letters
+	if step := size / sampleSize; step > 1 {
+		var sample [][]byte
+		for i, r := range w.rec.each {
+			if i%step == 0 {
+				sample = append(sample, r.suffix[:len(r.suffix)+8])
+			}
 		}
+		w.symbols = learn(sample, letters, symbolCost/float64(step))
 	}
-	w.symbols = learn(sample, letters, symbolCost/float64(step))
 	s := newSpeller(w.symbols)
 	w.seen = make([]uint32, len(w.symbols))
 	for _, r := range w.rec.each {

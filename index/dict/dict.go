@@ -50,13 +50,14 @@
 //	                                  bytes a word  % of text  look-up  next word
 //	order-1 Huffman, blocks of 32     7.62          1.50       1.2 µs   45 ns
 //	symbols, blocks of 16             8.34          1.64       0.48     20
-//	symbols, blocks of 32 (chosen)    7.86          1.54       0.70     20
+//	symbols, blocks of 32 (chosen)    7.88          1.55       0.70     20
 //	vellum v1.2.1 (an FST)            14.3          2.81       0.50     150
 //
-// Of the 7.86 bytes, 2.5 are the value; the words alone take 5.36, 1.05 % of
-// the text. Symbols are learned from 128 KB of terms; from 384 KB they would
-// save 0.14 bytes more and writing would take half as long again. 100 words
-// take 15.4 bytes each, 3,000 11.8, 30,000 8.7, values included.
+// Of the 7.88 bytes, 2.5 are the value; the words alone take 5.38, 1.06 % of
+// the text. Symbols are learned from 64 KB of terms; from 384 KB they would
+// save 0.14 bytes more and writing would take twice as long. Of less than
+// 128 KB they are single bytes, since learning takes 50 ms: 4,000 words take
+// 4 ms to write and 12.4 bytes each, values included, instead of 35 and 11.3.
 //
 // Searching the same words, as times of vellum's: 1 error 0.31, 2 errors 0.77;
 // with the terms kept decoded in a Cache 0.12 and 0.25. A literal inside of
