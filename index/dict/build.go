@@ -20,7 +20,7 @@ const (
 	blockTerms = 32
 	chunkTerms = 1 << 19
 	chunkBytes = 8 << 20  // of terms without what they share, values and 6 bytes each
-	sampleSize = 64 << 10 // bytes of terms from which symbols are learned; of less than two, none are
+	sampleSize = 64 << 10 // bytes of terms from which symbols are learned; of less than four times that, none are
 )
 
 // A Builder writes a dictionary.
@@ -190,7 +190,7 @@ func (w *writer) spell() {
 		}
 	}
 	w.symbols = letters
-	if step := size / sampleSize; step > 1 {
+	if step := size / sampleSize; step >= 4 {
 		var sample [][]byte
 		for i, r := range w.rec.each {
 			if i%step == 0 {

@@ -56,7 +56,7 @@
 // Of the 7.88 bytes, 2.5 are the value; the words alone take 5.38, 1.06 % of
 // the text. Symbols are learned from 64 KB of terms; from 384 KB they would
 // save 0.14 bytes more and writing would take twice as long. Of less than
-// 128 KB they are single bytes, since learning takes 50 ms: 4,000 words take
+// 256 KB they are single bytes, since learning takes 50 ms: 4,000 words take
 // 4 ms to write and 12.4 bytes each, values included, instead of 35 and 11.3.
 //
 // Searching the same words, as times of vellum's: 1 error 0.31, 2 errors 0.77;
