@@ -148,7 +148,7 @@ func randomRegexp(r *rand.Rand, depth int) string {
 // TestRegexp compares with package regexp.
 func TestRegexp(t *testing.T) {
 	r := random(t)
-	for range rounds(6000) {
+	for range rounds(2500) {
 		expr := randomRegexp(r, 1+r.IntN(4))
 		opt := Options{Syntax: Regexp, Case: r.IntN(2) == 0}
 		goExpr := expr
@@ -193,7 +193,7 @@ func checkRegexp(t *testing.T, p *Pattern, want *regexp.Regexp, text string) {
 // with the model of each of these.
 func TestRegexpErrors(t *testing.T) {
 	r := random(t)
-	for range rounds(1500) {
+	for range rounds(800) {
 		var list []string
 		for range 1 + r.IntN(4) {
 			list = append(list, "a"+randomText(r, "abcd", 5))
@@ -222,7 +222,7 @@ func TestRegexpErrors(t *testing.T) {
 // enough to need the search for pieces and to fill the table.
 func TestLong(t *testing.T) {
 	r := random(t)
-	for range rounds(15) {
+	for range rounds(8) {
 		letters := "abcdefgh"[:2+r.IntN(7)]
 		expr := randomText(r, letters, 100) + "ab"
 		opt := Options{Errors: r.IntN(5), Lines: r.IntN(2) == 0}
@@ -278,7 +278,7 @@ func damage(r *rand.Rand, text, letters string, n int) string {
 
 func TestSearcher(t *testing.T) {
 	r := random(t)
-	for range rounds(20000) {
+	for range rounds(10000) {
 		literal := randomText(r, "abAzéßд1[{", 4)
 		if literal == "" {
 			continue

@@ -245,7 +245,7 @@ func randomPattern(r *rand.Rand) (string, Options) {
 
 func TestMatchModel(t *testing.T) {
 	r := random(t)
-	for range rounds(3000) {
+	for range rounds(2000) {
 		expr, opt := randomPattern(r)
 		p, err := Compile(expr, opt)
 		if err != nil {
@@ -288,7 +288,7 @@ func accepts(a Automaton, word string) bool {
 
 func TestFindModel(t *testing.T) {
 	r := random(t)
-	for range rounds(4000) {
+	for range rounds(2000) {
 		expr, opt := randomPattern(r)
 		opt.Word, opt.Lines, opt.Line = r.IntN(3) == 0, r.IntN(3) == 0, r.IntN(6) == 0
 		p, err := Compile(expr, opt)

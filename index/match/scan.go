@@ -7,11 +7,16 @@ import (
 
 // A scan looks for the pieces of which every match holds one, to leave out
 // text without any. Where pieces stand too close for that to help it gives up
-// for the rest of a text.
+// for the rest of a text, and some more searches.
 type scan struct {
-	next []int // by piece: where it stands next
-	hits int
+	next  []int // by piece: where it stands next
+	hits  int
+	dense int // searches that are to do without
 }
+
+// Past this many hits that stand close a search does without pieces, and so do
+// as many after it.
+const manyHits = 64
 
 // near tells that pieces stand closer together than this, on the average.
 const near = 48
@@ -44,7 +49,8 @@ func (p *Pattern) piece(text []byte, at int) int {
 
 // first finds where the first match ends, and the state of p.ahead there.
 func (p *Pattern) first(text []byte, from int) (state int32, end int, ok bool) {
-	if len(p.pieces) == 0 {
+	if len(p.pieces) == 0 || p.scan.dense > 0 {
+		p.scan.dense--
 		return p.ahead.first(p.ahead.start(kindBefore(text, from)), text, from)
 	}
 	p.scan.begin(len(p.pieces))
@@ -115,7 +121,11 @@ func (p *Pattern) forwardCosts() Costs { return p.opt.Costs.within(p.opt.Errors)
 // crowded tells whether the hits so far, in a stretch of text, were too many.
 func (p *Pattern) crowded(length int) bool {
 	p.scan.hits++
-	return p.scan.hits >= 64 && length/p.scan.hits < near
+	if p.scan.hits < manyHits || length/p.scan.hits >= near {
+		return false
+	}
+	p.scan.dense = manyHits
+	return true
 }
 
 // run is first up to a place, what stands after which is still seen.
