@@ -59,7 +59,7 @@ func newBuilder(set index.Settings, grain Grain, coarse coarseness, path func() 
 		b.free <- new(batch)
 	}
 	for range n {
-		w := &worker{b: b, inverter: newInverter()}
+		w := &worker{b: b, inverter: newInverter(), cutter: cutter{chars: grain == Tiny}}
 		b.workers = append(b.workers, w)
 		b.done.Add(1)
 		go w.run()
@@ -159,6 +159,7 @@ type worker struct {
 	words uint64
 	next  uint32 // unit
 	held  int64
+	cutter
 	recent
 }
 
@@ -210,7 +211,7 @@ func (w *worker) document(t *batch, field, end, from int) int {
 		if !short {
 			w.add(a.long, w.next)
 		}
-		n := parts(text, func(term []byte, at int) {
+		n := w.cutter.parts(text, func(term []byte, at int) {
 			if fine {
 				unit = w.next + min(uint32(pos+at)/stretchWords, maxStretches-1)
 			}

@@ -266,11 +266,25 @@ func (e *evaluator) together(t *terms, parts []string, attr string) bound {
 	b := bound{e.empty(), e.all()}
 	for i, w := range parts {
 		var c bound
-		if !t.joined && t.cjk[i] && i == len(t.parts)-1 && utf8.RuneCountInString(w) == 1 {
+		switch last := i == len(t.parts)-1 && utf8.RuneCountInString(w) == 1; {
+		case t.cjk[i] && e.s.grain == Tiny:
+			c = e.characters(w, attr)
+		case t.cjk[i] && last && !t.joined:
 			c = e.beginning(w, attr)
-		} else {
+		default:
 			c = e.term(w, attr)
 		}
+		b.may.and(c.may)
+		e.drop(c.must, c.may)
+	}
+	return b
+}
+
+// characters bounds those of a word of Chinese or Japanese.
+func (e *evaluator) characters(word, attr string) bound {
+	b := bound{e.empty(), e.all()}
+	for _, r := range word {
+		c := e.term(string(cjkMark)+string(r), attr)
 		b.may.and(c.may)
 		e.drop(c.must, c.may)
 	}

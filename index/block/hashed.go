@@ -6,10 +6,7 @@ package block
 // the dictionary as "#" and the class of 65,536 that they belong to. Who looks
 // one up gets the documents of its class and reads them; who looks for words by
 // a pattern takes all classes in whenever the pattern may stand for one.
-const (
-	hashedFrom = 8
-	hashedMark = '#'
-)
+const hashedFrom = 8
 
 // hashed tells whether a term is in the dictionary by its class only.
 func hashed(term []byte) bool {

@@ -94,13 +94,16 @@ func (e *evaluator) pattern(q query.Node, attr string) bound {
 	if p.hashes() {
 		e.widen(&b, e.beginning(string(hashedMark), attr))
 	}
+	if e.s.grain == Tiny && p.pairs() {
+		e.widen(&b, e.term(string(cjkTerm[:1]), attr))
+	}
 	kind := p.compounds()
 	if e.s.set.NoNumbers && p.accepts(1, "0123456789") {
 		kind = anyOnes // a part that matches may be left out
 	}
 	switch kind {
 	case cutOnes:
-		e.widen(&b, e.term(string(cutTerm[:]), attr))
+		e.widen(&b, e.term(string(cutTerm[:1]), attr))
 	case anyOnes:
 		more := e.compounds(p, attr)
 		b.may.or(more)
@@ -119,7 +122,7 @@ func (e *evaluator) widen(b *bound, c bound) {
 // that, which is faster than to walk everywhere.
 func (e *evaluator) matching(p *pattern, yield func(term string, ord int)) {
 	check := func(term, _ []byte, ord int) bool {
-		if term[0] != hashedMark && term[0] != cutTerm[0] {
+		if !marked(term) {
 			if _, ok := p.Match(term); ok {
 				yield(string(term), ord)
 			}
@@ -156,6 +159,26 @@ func joiner(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) &
 
 // hexadecimal tells whether a hashed word can have a character.
 func hexadecimal(r rune) bool { return r >= '0' && r <= '9' || r >= 'a' && r <= 'f' || r == 'x' }
+
+// pairs tells whether the pattern may match two characters of Chinese or
+// Japanese, or one.
+func (p *pattern) pairs() bool {
+	if p.fuzzy != "" {
+		plain := 0
+		for _, r := range p.fuzzy {
+			if alnum(byte(r)) && r < utf8.RuneSelf {
+				plain++
+			}
+		}
+		return plain <= p.Errors()+2
+	}
+	for _, l := range append(p.Literals(), p.Prefix()) {
+		if strings.ContainsFunc(l, func(r rune) bool { return r < utf8.RuneSelf }) {
+			return false
+		}
+	}
+	return true
+}
 
 // hashes tells whether the pattern may match a hashed word.
 func (p *pattern) hashes() bool {
@@ -402,7 +425,7 @@ func (e *evaluator) having1(f *finding, r run) {
 	if err != nil {
 		e.fail(corrupt(e.p.path, "%v", err))
 	}
-	f.add(string(cutTerm[:]))
+	f.add(string(cutTerm[:1]))
 }
 
 // joining gives the documents that have the parts of a compound that a fuzzy
@@ -483,7 +506,7 @@ func steps[T string | []byte](a match.Automaton, state int, s T) int {
 func (e *evaluator) follow(a match.Automaton, state int, docs set, attr string, seps []string, last bool, found set, next map[int]set) {
 	f := &from{a, state, seps, last}
 	err := e.p.terms.dict.Walk(e.s.cache, f, nil, func(term, _ []byte, ord int) bool {
-		if term[0] == hashedMark || term[0] == cutTerm[0] {
+		if marked(term) {
 			return true
 		}
 		end := steps(a, state, term)

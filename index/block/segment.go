@@ -34,8 +34,10 @@ import (
 // through, and each 256 (stretchWords) of them are one.
 //
 // Words are those of all attributes, but not compounds: those are found by
-// their parts and a scan. Words of many digits are hashed (hashed.go). "!"
-// stands for all words and compounds that may have been cut.
+// their parts and a scan. Words of many digits are hashed (hashed.go). At tiny,
+// Chinese and Japanese stand there by characters, each behind "?", and not by
+// two: those were a quarter of the words of the manuals. "?" is a term
+// too, for all of them, and "!" for words and compounds that may have been cut.
 //
 // Keys, which list the documents whatever the grain, are the name of an
 // attribute behind one of these letters, and for all but "a" behind the length

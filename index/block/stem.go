@@ -65,7 +65,7 @@ func (e *evaluator) stems() ([]uint64, maphash.Seed) {
 			e.fail(e.ctx.Err())
 			return nil, st.seed
 		}
-		if t := c.Term(); t[0] != hashedMark && t[0] != cutTerm[0] {
+		if t := c.Term(); !marked(t) {
 			words = append(words, maphash.String(st.seed, e.s.opt.Stem(string(t)))>>32<<32|uint64(c.Ord()))
 		}
 	}

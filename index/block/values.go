@@ -241,7 +241,7 @@ func (e *engine) suggest(ctx context.Context, v *view, m *match.Pattern, word st
 		var li list
 		err := p.terms.dict.Walk(e.cache, m.Automaton(), nil, func(term, _ []byte, ord int) bool {
 			errors, ok := m.Match(term)
-			if !ok || string(term) == word || !lists.list(ord, &li) {
+			if !ok || marked(term) || string(term) == word || !lists.list(ord, &li) {
 				return true
 			}
 			n := int(li.count)
