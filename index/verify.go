@@ -76,12 +76,23 @@ func (m *Matcher) open(fields []Field) {
 	}
 }
 
-// release lets go of the text.
+// release lets go of the text, and of memory that few documents need.
 func (m *Matcher) release() {
 	for i := range m.fields {
-		m.fields[i].text = ""
+		v := &m.fields[i]
+		if v.text = ""; cap(v.all.parts) > manyWords {
+			v.all = tokens{}
+		}
+		for j := range v.odd {
+			if cap(v.odd[j].parts) > manyWords {
+				v.odd[j] = tokens{}
+			}
+		}
 	}
 }
+
+// manyWords is of how many words of a value the memory is kept for the next.
+const manyWords = 1 << 14
 
 // A check is a part of a query, compiled.
 type check interface {
