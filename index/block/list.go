@@ -94,6 +94,10 @@ func (w *listWriter) add(l *layout, li *list) {
 	if w.n%chunkLists == 0 {
 		w.endChunk()
 	}
+	if w.n%(chunkLists*groupChunks) == 0 {
+		w.groups = binary.LittleEndian.AppendUint64(w.groups, w.chunk)
+		w.groups = binary.LittleEndian.AppendUint64(w.groups, uint64(len(w.lengths)))
+	}
 	w.n++
 	w.bits.gamma(uint64(li.count))
 	width := l.width(li.blocks)
@@ -110,10 +114,6 @@ func (w *listWriter) endChunk() {
 		w.lengths = binary.AppendUvarint(w.lengths, at-w.chunk)
 	}
 	w.chunk = at
-	if w.n%(chunkLists*groupChunks) == 0 {
-		w.groups = binary.LittleEndian.AppendUint64(w.groups, at)
-		w.groups = binary.LittleEndian.AppendUint64(w.groups, uint64(len(w.lengths)))
-	}
 }
 
 // take gives the bytes that are complete; they are good until the next add.

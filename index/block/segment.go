@@ -221,7 +221,7 @@ func (l *layout) encode() (b []byte) {
 
 // decode reads what encode wrote for so many blocks and stretches. There are
 // no more than documents of the ones, 4,096 times that of the others.
-func (l *layout) decode(b []byte, blocks, stretches uint64) bool {
+func (l *layout) decode(b []byte, blocks, stretches uint64, grain Grain) bool {
 	number := func(most uint64) (uint32, bool) {
 		v, n := binary.Uvarint(b)
 		if n <= 0 || v > most {
@@ -259,7 +259,7 @@ func (l *layout) decode(b []byte, blocks, stretches uint64) bool {
 		}
 		b = b[n:]
 	}
-	if stretches > 0 {
+	if grain == Medium { // of documents without words there may be no stretch
 		l.starts, ok = fill(uint64(l.docs), maxStretches)
 		ok = ok && uint64(l.starts[l.docs]) == stretches
 	}
@@ -327,7 +327,7 @@ func (s *segment) meta(grain Grain) bool {
 		return false
 	}
 	s.docs, s.exact = uint32(v[1]), uint32(v[2])
-	return s.decode(s.sections[secLayout], v[3], v[4])
+	return s.decode(s.sections[secLayout], v[3], v[4], grain)
 }
 
 func (s *space) open(sec [][]byte) (err error) {

@@ -52,6 +52,9 @@ func Kill[E Keeper](t *testing.T, open func(dir string, src index.Source) (E, er
 	t.Logf("up to %d kills in %v; HARVEST_KILLS=1000 for all of them; SEED=%d", kills, limit, seed)
 	k := &killer{t: t, dir: t.TempDir(), seed: seed, rnd: rand.New(rand.NewPCG(seed, 0))}
 	for begin := time.Now(); k.killed < kills && time.Since(begin) < limit; k.killed++ {
+		if k.killed%100 == 99 {
+			t.Logf("%d kills, %d applies", k.killed, k.acked)
+		}
 		k.life()
 		if t.Failed() {
 			t.Fatalf("after %d kills", k.killed+1)
