@@ -206,6 +206,10 @@ var goldenQueries = []struct {
 
 	// comparisons
 	{"size > 1000", plainOptions, "2 3 7"},
+	{"size > 100", plainOptions, "2 3 7"},
+	{"size >= 100", plainOptions, "1 2 3 7"},
+	{"size < 100", plainOptions, "4 6"},
+	{"size : 12..100", plainOptions, "1 6"},
 	{"size >= 10K", plainOptions, "2"},
 	{"size = 10240", plainOptions, "2"},
 	{"size < 0", plainOptions, "4"},
@@ -222,6 +226,10 @@ var goldenQueries = []struct {
 	{`date = "2021-06-15 10:00:00"`, plainOptions, "2"},
 	{`date : "2021-06-15 09:59:59".."2021-06-15T10:00:00Z"`, plainOptions, "2"},
 	{"date = 2021", plainOptions, "7"},
+	{"date > 2021", plainOptions, "3"},
+	{"date > 2021-01-01", plainOptions, "2"},
+	{"date < 2021-01-01", plainOptions, "1 3 5"},
+	{"type > html", plainOptions, "4"},
 	{"type = html", plainOptions, "1 2"},
 	{"type = HTML", plainOptions, "1 2"},
 	{`type = "text html"`, plainOptions, "4"},

@@ -124,17 +124,17 @@ func (s source) node(depth int, attr bool) query.Node {
 // item is a leaf, or something that compares.
 func (s source) item(attr bool) query.Node {
 	switch s.IntN(12) {
-	case 0:
+	case 0, 1:
 		if attr {
 			return pick(s, []query.Node{query.All{}, s.compare(texts), s.between(texts)})
 		}
 		return s.valueQuery()
-	case 1:
+	case 2, 3:
+		return s.near()
+	case 4:
 		if s.IntN(3) == 0 {
 			return query.All{}
 		}
-	case 2, 3:
-		return s.near()
 	}
 	return s.leaf()
 }
