@@ -64,6 +64,7 @@ type Broker struct {
 	gcRuns     bool
 	reindex    bool                   // asked for
 	rebuilding bool                   // the index is being made anew
+	next       *held                  // the one that is being made
 	again      chan struct{}          // closed and made anew when it is
 	trouble    error                  // of the last follow
 	damaged    map[store.OID]struct{} // objects that are not indexed because they cannot be read

@@ -265,6 +265,9 @@ func (b *Broker) rebuild(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	b.mu.Lock()
+	b.next = h
+	b.mu.Unlock()
 	for more := true; more && err == nil; {
 		if more, err = b.feed(ctx, h, rebuildStep); err == nil && more {
 			err = b.follow(ctx)
@@ -273,6 +276,9 @@ func (b *Broker) rebuild(ctx context.Context) (err error) {
 	if err == nil {
 		err = b.finish(ctx, h)
 	}
+	b.mu.Lock()
+	b.next = nil
+	b.mu.Unlock()
 	if err != nil {
 		h.release()
 		err = errors.Join(err, os.RemoveAll(b.indexDir(h.number)))
@@ -291,6 +297,9 @@ func (b *Broker) finish(ctx context.Context, h *held) error {
 			return err
 		}
 	}
+	if err := b.replace(h); err != nil {
+		return err
+	}
 	b.event("reindexed", h.files.pairs()...)
-	return b.replace(h)
+	return nil
 }

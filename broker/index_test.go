@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	iofs "io/fs"
@@ -138,6 +139,27 @@ func TestReindexFails(t *testing.T) {
 	must(t, b.askReindex())
 	if err := b.catchUp(ctx); err == nil || !b.reindex {
 		t.Errorf("got %v, asked for %v, want an error and that it is tried again", err, b.reindex)
+	}
+	holds(t, b, want)
+}
+
+// One that is interrupted leaves what there is, and begins again.
+func TestReindexInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	b, want := full(t, dir, "", 20)
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	must(t, b.setConfig(ctx, "source path=g\nindex positions=no\n"))
+	if err := b.catchUp(done); !errors.Is(err, context.Canceled) || !b.reindex || b.rebuilding || b.next != nil {
+		t.Errorf("got %v, asked for %v, under way %v, want it to be begun again", err, b.reindex, b.rebuilding)
+	}
+	if got := indexes(t, dir); len(got) != 2 || !b.index.files.positions {
+		t.Errorf("got folder index with %v, files %+v, want the old one alone", got, b.index.files)
+	}
+	holds(t, b, want)
+	must(t, b.catchUp(ctx))
+	if b.index.files.positions {
+		t.Errorf("got files %+v, want the new ones", b.index.files)
 	}
 	holds(t, b, want)
 }

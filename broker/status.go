@@ -40,7 +40,11 @@ func (b *Broker) status() string {
 	line(ndb.Of("index-segments", ix.Segments), ndb.Of("index-bytes", ix.Bytes), ndb.Of("index-words", ix.Text))
 	line(append([]ndb.Pair{ndb.Of("index", "")}, h.files.pairs()...)...)
 	if b.rebuilding || b.reindex {
-		line(append([]ndb.Pair{ndb.Of("index-next", "")}, b.config.index.files.pairs()...)...)
+		next := append([]ndb.Pair{ndb.Of("index-next", "")}, b.config.index.files.pairs()...)
+		if b.next != nil {
+			next = append(next, ndb.Of("indexed", b.next.Stats().Docs))
+		}
+		line(next...)
 	}
 	line(ndb.Of("next-gc", b.gcAt))
 	for _, what := range []struct {
