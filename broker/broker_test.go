@@ -810,6 +810,12 @@ func child(dir string) {
 		if _, err = g.Apply(ctx, changes); err == nil {
 			err = b.Collect(ctx, "gather/web")
 		}
+		if n%2 == 1 && err == nil { // another index, or it again
+			config := []string{"index engine=block\n", "index positions=no\n", ""}[n/2%3]
+			if err = b.setConfig(ctx, "source path=gather/web\n"+config); err == nil {
+				err = b.catchUp(ctx)
+			}
+		}
 		if n%7 == 6 && err == nil {
 			err = b.gc(ctx)
 		}
