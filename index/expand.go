@@ -45,7 +45,7 @@ func (s *searcher) operand(q query.Node, near bool) operand {
 			return s.fuzzy(q)
 		}
 	case query.Near:
-		return s.near(q)
+		return s.nearOf(q)
 	case query.Or:
 		return s.or(q)
 	case query.Bag:
@@ -58,7 +58,7 @@ func (s *searcher) operand(q query.Node, near bool) operand {
 	return nil
 }
 
-func (s *searcher) near(q query.Near) operand {
+func (s *searcher) nearOf(q query.Near) operand {
 	if q.Distance < 1 || q.Distance >= valueGap {
 		s.refuse(q, "has no such distance")
 		return nil

@@ -23,7 +23,7 @@ import (
 // cannot get among the best, and that is exact only if sums are.
 const (
 	bm25K1 = 1.2
-	bm25B  = 0.6
+	bm25B  = 0.75
 )
 
 func idf(all, n int) float64 {

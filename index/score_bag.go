@@ -37,15 +37,26 @@ func (s *searcher) bag(root *node) []candidate {
 		hits[i].score += s.tiered
 		hits[i].whole = true
 	}
-	s.bonus(hits[:min(nearest, len(hits))], bagLeaves(root))
+	s.bonus(hits[:min(nearest, len(hits))], s.bagLeaves(root))
 	slices.SortFunc(hits, compareFound)
 	return hits
 }
 
-// bagLeaves are the leaves of a bag in the order of the query.
-func bagLeaves(root *node) (out []*clause) {
+// Words in more than this share of the documents, if these are more than a few,
+// say nothing by standing near others, and would take the most time.
+const (
+	tooCommon = 0.75
+	aFew      = 100
+)
+
+// bagLeaves are the leaves of a bag whose nearness counts, in the order of the
+// query.
+func (s *searcher) bagLeaves(root *node) (out []*clause) {
 	for _, k := range root.kids {
-		if k.op == opLeaf && (len(out) == 0 || out[len(out)-1] != k.leaf) {
+		if k.op != opLeaf || len(out) > 0 && out[len(out)-1] == k.leaf {
+			continue
+		}
+		if n := k.leaf.op.docs(s.view.docs); n <= aFew || float64(n) <= tooCommon*float64(s.view.docs) {
 			out = append(out, k.leaf)
 		}
 	}

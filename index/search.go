@@ -45,13 +45,14 @@ type searcher struct {
 	total int
 	least bool // total is a lower bound
 	max   maxscore
+	near  nearness
 	count figures
 
-	mean     float64 // words of a document
-	greatest float64 // no document has more from its words
-	tiered   float64 // what documents with all words have more
-	mix      float64 // how much the words say, beside weights from outside
-	scaled   float64 // what scores were multiplied with
+	mean     float64      // words of a document
+	greatest float64      // no document has more from its words
+	tiered   float64      // what documents with all words have more
+	mix      float64      // how much the words say, beside weights from outside
+	scaled   float64      // what scores were multiplied with
 	words    []query.Node // of a bag, without stop words
 	again    float64      // what a word weighs more for each time that it comes again
 	began    time.Time

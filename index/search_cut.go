@@ -9,7 +9,8 @@ type cutter struct {
 	buf      []byte
 
 	analyzer
-	runEnd int // where the run of Chinese or Japanese at hand ends, or -1
+	keep   func(*Word) bool // take
+	runEnd int              // where the run of Chinese or Japanese at hand ends, or -1
 }
 
 // A cutWord is a word with its place from the first on.
@@ -26,7 +27,10 @@ func (c *cutter) word(i int) []byte { return c.buf[c.words[i].start:c.words[i].e
 func (c *cutter) text(text string) {
 	c.words, c.compound, c.buf, c.runEnd = c.words[:0], c.compound[:0], c.buf[:0], -1
 	c.pos = 0
-	c.analyzer.words(text, c.take)
+	if c.keep == nil {
+		c.keep = c.take
+	}
+	c.analyzer.words(text, c.keep)
 }
 
 func (c *cutter) take(w *Word) bool {

@@ -62,7 +62,7 @@ func (e *evaluator) score(leaves []scored, d *document, mean float64) (sum float
 	length := float64(index.NormLength(index.Norm(d.length)))
 	for _, l := range leaves {
 		for attr, tf := range e.counts(l, d) {
-			sum += e.weight(l, attr) * l.idf * tf * (1.2 + 1) / (tf + 1.2*(1-0.6+0.6*length/mean))
+			sum += e.weight(l, attr) * l.idf * tf * (1.2 + 1) / (tf + 1.2*(1-0.75+0.75*length/mean))
 		}
 	}
 	return sum
