@@ -34,13 +34,14 @@ func Choose(ctx context.Context, c *Corpus, n int) ([]Query, error) {
 	for _, w := range index.StopWords() {
 		s.stop[w] = true
 	}
-	r := reader{c: c}
+	r := c.reader()
+	defer c.readers.Put(r)
 	step := max(1, len(c.Names)/sampleDocs)
 	for i := 0; i < len(c.Names); i += step {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		d, err := r.doc(i)
+		d, err := c.doc(r, i)
 		if err != nil {
 			return nil, err
 		}

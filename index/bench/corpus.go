@@ -14,6 +14,7 @@ import (
 	"iter"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"unsafe"
 
@@ -28,7 +29,8 @@ type Corpus struct {
 	Names []string // below Dir, in order
 	Bytes int64    // of all
 
-	byID map[index.ID]int
+	byID    map[index.ID]int
+	readers sync.Pool // of *reader
 }
 
 // OpenCorpus lists the files of a folder; it reads none.
@@ -74,18 +76,24 @@ func (c *Corpus) Name(id index.ID) (string, bool) {
 // A reader reads files into memory that the next one takes again, with as few
 // system calls as can be: an index of this kind reads thousands for a query.
 type reader struct {
-	c   *Corpus
 	buf []byte
 }
 
+func (c *Corpus) reader() *reader {
+	if r, ok := c.readers.Get().(*reader); ok {
+		return r
+	}
+	return &reader{make([]byte, 256<<10)}
+}
+
 // doc reads document i. What it gives is good until the next call.
-func (r *reader) doc(i int) (index.Doc, error) {
-	path := filepath.Join(r.c.Dir, r.c.Names[i])
+func (c *Corpus) doc(r *reader, i int) (index.Doc, error) {
+	path := c.Dir + "/" + c.Names[i]
 	n, err := r.read(path)
 	if err != nil {
 		return index.Doc{}, &iofs.PathError{Op: "read", Path: path, Err: err}
 	}
-	return index.Doc{ID: ID(r.c.Names[i]), Fields: Fields(unsafe.String(unsafe.SliceData(r.buf), n))}, nil
+	return index.Doc{ID: ID(c.Names[i]), Fields: Fields(unsafe.String(unsafe.SliceData(r.buf), n))}, nil
 }
 
 // read fills buf with a file and tells how much that is.
@@ -95,9 +103,6 @@ func (r *reader) read(path string) (n int, err error) {
 		return 0, err
 	}
 	defer syscall.Close(fd)
-	if r.buf == nil {
-		r.buf = make([]byte, 256<<10)
-	}
 	for {
 		got, err := syscall.Read(fd, r.buf[n:])
 		switch {
@@ -133,9 +138,10 @@ func Weight(attribute string) float64 {
 // each, with how many there were.
 func (c *Corpus) Docs(ctx context.Context, seen func(n int)) iter.Seq2[*index.Doc, error] {
 	return func(yield func(*index.Doc, error) bool) {
-		r := reader{c: c}
+		r := c.reader()
+		defer c.readers.Put(r)
 		for i := range c.Names {
-			d, err := r.doc(i)
+			d, err := c.doc(r, i)
 			if err == nil {
 				err = ctx.Err()
 			}
@@ -151,7 +157,8 @@ func (c *Corpus) Docs(ctx context.Context, seen func(n int)) iter.Seq2[*index.Do
 
 // Text is index.Source: the files themselves.
 func (c *Corpus) Text(ctx context.Context, ids []index.ID, yield func(i int, fields []index.Field) bool) error {
-	r := reader{c: c}
+	r := c.reader()
+	defer c.readers.Put(r)
 	for i, id := range ids {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -160,7 +167,7 @@ func (c *Corpus) Text(ctx context.Context, ids []index.ID, yield func(i int, fie
 		if !ok {
 			continue
 		}
-		d, err := r.doc(n)
+		d, err := c.doc(r, n)
 		if errors.Is(err, iofs.ErrNotExist) {
 			continue
 		}
