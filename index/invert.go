@@ -84,18 +84,27 @@ func hash(key uint64, word []byte, meta uint32) uint32 {
 // good until the next.
 func (h *heap) find(field uint32, word []byte) *entry {
 	key, meta := prefix(word), field<<fieldAt|uint32(len(word))
+	var tail []byte
+	if len(word) > 8 {
+		tail = word[8:]
+	}
+	return h.seek(key, meta, hash(key, word, meta), tail)
+}
+
+// seek is find; tail is what a long word has after its first 8 bytes.
+func (h *heap) seek(key uint64, meta, sum uint32, tail []byte) *entry {
 	if 3*h.n >= 2*len(h.table) {
 		h.grow()
 	}
 	mask := uint32(len(h.table) - 1)
-	for s := hash(key, word, meta) & mask; ; s = (s + 1) & mask {
+	for s := sum & mask; ; s = (s + 1) & mask {
 		e := &h.table[s]
-		if e.key == key && e.meta&^classMask == meta && (len(word) <= 8 || string(h.tail(e)) == string(word[8:])) {
+		if e.key == key && e.meta&^classMask == meta && (len(tail) == 0 || string(h.tail(e)) == string(tail)) {
 			return e
 		}
 		if e.head == 0 {
 			h.n++
-			h.add(e, key, meta, word)
+			h.add(e, key, meta, tail)
 			return e
 		}
 	}
@@ -108,13 +117,11 @@ func (h *heap) tail(e *entry) []byte {
 }
 
 // add makes e an entry, with its first chunk.
-func (h *heap) add(e *entry, key uint64, meta uint32, word []byte) {
+func (h *heap) add(e *entry, key uint64, meta uint32, tail []byte) {
 	if len(h.mem) == 0 {
 		h.alloc(1)
 	}
-	if len(word) > 8 {
-		h.mem = append(h.mem, word[8:]...)
-	}
+	copy(h.mem[h.alloc(len(tail)):], tail)
 	at := h.alloc(chunkMin)
 	*e = entry{key: key, meta: meta, head: at, at: at, end: at + chunkMin, doc: none}
 }
@@ -330,6 +337,10 @@ type inverter struct {
 
 	noPositions, noNumbers bool
 
+	waiting [32]waiting
+	waits   int
+	touched uint32 // so that what is touched is not left out
+
 	doc    uint32
 	field  uint32
 	base   int // position of the value at hand
@@ -387,6 +398,7 @@ func (x *inverter) add(field uint32, keyed bool, text string) {
 	x.field, x.base = field, p.pos
 	x.a.pos = 0
 	x.a.words(text, x.yield)
+	x.enter()
 	p.pos += x.a.pos
 	x.length += uint32(x.a.pos)
 }
@@ -396,14 +408,69 @@ func (x *inverter) word(w *Word) bool {
 	if x.noNumbers && w.Text[0] <= '9' && isNumber(w.Text) {
 		return true
 	}
-	e := x.words.find(x.field, w.Text)
-	if w.Whole || x.noPositions {
-		x.words.count(e, x.doc)
-	} else {
-		x.words.occur(e, x.doc, uint32(x.base+w.Pos))
+	if x.waits == len(x.waiting) {
+		x.enter()
+	}
+	a := &x.waiting[x.waits]
+	x.waits++
+	a.key, a.meta = prefix(w.Text), x.field<<fieldAt|uint32(len(w.Text))
+	a.sum = hash(a.key, w.Text, a.meta)
+	if len(w.Text) > 8 {
+		copy(a.tail[:], w.Text[8:])
+	}
+	a.pos = none
+	if !w.Whole && !x.noPositions {
+		a.pos = uint32(x.base + w.Pos)
 	}
 	return true
 }
+
+// A waiting is a word of the document that is not yet entered. The memory that
+// each needs is as a rule far from the processor; asking for that of many at
+// once takes little more time than for that of one.
+type waiting struct {
+	key  uint64
+	meta uint32
+	sum  uint32
+	pos  uint32 // none: without
+	tail [MaxWord - 8]byte
+}
+
+// enter enters the words that wait.
+func (x *inverter) enter() {
+	h := &x.words
+	list := x.waiting[:x.waits]
+	x.waits = 0
+	if len(h.table) > fewEntries {
+		mask := uint32(len(h.table) - 1)
+		touched := uint32(0)
+		for i := range list {
+			touched += h.table[list[i].sum&mask].at
+		}
+		for i := range list {
+			if at := h.table[list[i].sum&mask].at; int(at) < len(h.mem) {
+				touched += uint32(h.mem[at])
+			}
+		}
+		x.touched = touched
+	}
+	for i := range list {
+		a := &list[i]
+		var tail []byte
+		if n := int(a.meta & lenMask); n > 8 {
+			tail = a.tail[:n-8]
+		}
+		e := h.seek(a.key, a.meta, a.sum, tail)
+		if a.pos == none {
+			h.count(e, x.doc)
+		} else {
+			h.occur(e, x.doc, a.pos)
+		}
+	}
+}
+
+// fewEntries is the size of a table up to which it is near the processor.
+const fewEntries = 1 << 12
 
 // keys notes the keys of a value, the first of an attribute in its column.
 func (x *inverter) keys(field uint32, keyed, first bool, text string) {
