@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	defaultMemory = 64 << 20
+	defaultMemory = 128 << 20
 	maxMemory     = 3 << 30 // an inverter's chains are found by 32 bits
 	maxBatch      = 256 << 10
 )
@@ -207,6 +207,10 @@ func (f *feeder) dismiss() {
 		close(f.work)
 	}
 	f.hired.Wait()
+	for _, h := range f.hands {
+		h.x.words.release()
+	}
+	f.hands = nil
 }
 
 // last makes a segment of what is left, b included.

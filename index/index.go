@@ -48,7 +48,7 @@ type Settings struct {
 	NoNumbers   bool // words of digits alone are left out
 
 	// Memory bounds what building and merging take beside the documents in
-	// hand, in bytes; 0: 64 MB. Workers bounds how many processors building
+	// hand, in bytes; 0: 128 MB. Workers bounds how many processors building
 	// takes; 0: all.
 	Memory  int64
 	Workers int

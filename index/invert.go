@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math/bits"
 	"slices"
+	"syscall"
 )
 
 // A heap holds words, each with the chain of what is known of its documents.
@@ -15,6 +16,7 @@ type heap struct {
 	n       int     // of them
 	mem     []byte  // the chains; the first byte is nobody's
 	reserve int     // bytes of mem to be expected if it comes to be large
+	region  []byte  // those, outside of what the garbage collector counts
 }
 
 // An entry is a word, or a key, in one attribute. Two of them fit in a line of
@@ -130,8 +132,8 @@ func (h *heap) add(e *entry, key uint64, meta uint32, tail []byte) {
 func (h *heap) alloc(n int) (at uint32) {
 	at = uint32(len(h.mem))
 	if len(h.mem)+n > cap(h.mem) {
-		if len(h.mem) > reserveAt && cap(h.mem) < h.reserve {
-			h.mem = append(make([]byte, 0, h.reserve), h.mem...)
+		if len(h.mem) > reserveAt && h.region == nil && h.reserve > 2*reserveAt {
+			h.expand()
 		}
 		h.mem = slices.Grow(h.mem, n)
 	}
@@ -140,8 +142,25 @@ func (h *heap) alloc(n int) (at uint32) {
 }
 
 // From reserveAt bytes on a heap takes what it will need in one piece, so that
-// nothing is copied as it grows.
+// nothing is copied as it grows, and nothing else is let grow because of it.
 const reserveAt = 1 << 20
+
+func (h *heap) expand() {
+	region, err := syscall.Mmap(-1, 0, h.reserve, syscall.PROT_READ|syscall.PROT_WRITE, syscall.MAP_ANON|syscall.MAP_PRIVATE)
+	if err != nil {
+		return // it can grow as other memory does
+	}
+	h.region = region
+	h.mem = append(region[:0], h.mem...)
+}
+
+// release gives the region back; the heap is of no use any more.
+func (h *heap) release() {
+	if h.region != nil {
+		syscall.Munmap(h.region)
+	}
+	*h = heap{}
+}
 
 func (h *heap) grow() {
 	old := h.table

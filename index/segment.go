@@ -77,7 +77,7 @@ type segment struct {
 //	terms      2.61   2.30, 516,497 of them; those of one document have it inline
 //	ids         .18   order .05, lengths .05, norms .01, sums .00
 //
-// In two segments, as 64 MB of memory make them, it is .11 % more, since words
+// In two segments, of half of them each, it is .11 % more, since words
 // are in both.
 //
 // Versions: 1, of the first engine, a dictionary for each attribute; 2.
