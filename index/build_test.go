@@ -260,7 +260,7 @@ func (r random) id(n int) ID { return ID{byte(r.IntN(n)), byte(r.IntN(n) % 7)} }
 // settings, and so it is after the merges and when the index is opened again.
 func TestBuild(t *testing.T) {
 	r := newRandom(t)
-	rounds := 10
+	rounds := 6
 	if n, err := strconv.Atoi(os.Getenv("ROUNDS")); err == nil {
 		rounds = n
 	}

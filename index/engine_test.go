@@ -47,10 +47,13 @@ func TestCorrupt(t *testing.T) {
 	if len(files) != 5 {
 		t.Fatalf("got files %v, want a manifest and 4 segments", files)
 	}
-	for _, f := range files {
+	for n, f := range files {
 		good, err := os.ReadFile(f)
 		must(t, err)
 		for i := range good {
+			if n > 1 && i%7 > 0 { // the manifest and one segment byte by byte
+				continue
+			}
 			bad := slices.Clone(good)
 			bad[i] ^= 0x10
 			must(t, os.WriteFile(f, bad, 0o666))
