@@ -294,6 +294,11 @@ func TestStopWords(t *testing.T) {
 	if len(b.commons.words) == 0 {
 		t.Error("what is common is not remembered")
 	}
+	must(t, b.setConfig(ctx, "source path=g\nindex engine=block\n"))
+	must(t, b.catchUp(ctx))
+	if opt, err := b.options(ctx, query.Bag{query.Word{Text: "common"}, query.Word{Text: "word7"}}, plain()); err != nil || opt.Stop != nil && opt.Stop("common") {
+		t.Errorf("the block engine: got common left out, %v, want no text read for it", err)
+	}
 	few, _ := full(t, t.TempDir(), "", 100)
 	opt, err := few.options(ctx, query.Bag{query.Word{Text: "common"}, query.Word{Text: "word7"}}, plain())
 	must(t, err)
