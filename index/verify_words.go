@@ -43,11 +43,34 @@ const (
 	noRole
 )
 
-// roles has, for the characters of the first plane, a bit for each role.
+// roles has, for the characters of the first plane, a bit for each role: what
+// roleOf says, in a hundredth of the time.
 var roles = sync.OnceValue(func() *[1 << 16]uint8 {
+	const letter = 1 << noRole
 	var t [1 << 16]uint8
-	for r := rune(utf8.RuneSelf); r < 1<<16; r++ {
-		t[r] = roleOf(r)
+	each := func(table *unicode.RangeTable, change func(bits *uint8)) {
+		for _, r := range table.R16 {
+			for c := int(r.Lo); c <= int(r.Hi); c += int(r.Stride) {
+				change(&t[c])
+			}
+		}
+	}
+	each(unicode.P, func(bits *uint8) { *bits = 1<<joining | 1<<wordy })
+	each(unicode.Pd, func(bits *uint8) { *bits = 0 })
+	t['\u202f'] = 1<<joining | 1<<wordy
+	for _, table := range []*unicode.RangeTable{unicode.N, unicode.M, unicode.Cf} {
+		each(table, func(bits *uint8) { *bits = letter - 1 })
+	}
+	each(unicode.L, func(bits *uint8) { *bits = letter | (letter - 1) })
+	for _, table := range solid {
+		each(table, func(bits *uint8) {
+			if *bits&letter != 0 {
+				*bits = 1<<lettered | 1<<wordy
+			}
+		})
+	}
+	for i := range t {
+		t[i] &^= letter
 	}
 	return &t
 })
