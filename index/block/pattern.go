@@ -1,6 +1,7 @@
 package block
 
 import (
+	"fmt"
 	"regexp/syntax"
 	"slices"
 	"strings"
@@ -121,9 +122,14 @@ func (e *evaluator) widen(b *bound, c bound) {
 // automaton or, if the pattern begins with anything and holds a literal, by
 // that, which is faster than to walk everywhere.
 func (e *evaluator) matching(p *pattern, yield func(term string, ord int)) {
+	n := 0
 	check := func(term, _ []byte, ord int) bool {
 		if !marked(term) {
 			if _, ok := p.Match(term); ok {
+				if n++; e.s.opt.Limits.Terms > 0 && n > e.s.opt.Limits.Terms {
+					e.s.limited = fmt.Sprintf("%d words of a pattern", e.s.opt.Limits.Terms)
+					return false
+				}
 				yield(string(term), ord)
 			}
 		}
@@ -396,15 +402,15 @@ func (e *evaluator) narrow(may set, literal, attr string) {
 			continue
 		}
 		f := e.find(attr)
-		e.having1(f, r)
+		e.hold(f, r)
 		b := f.bound(true)
 		may.and(b.may)
 		e.drop(b.must, b.may)
 	}
 }
 
-// having1 adds the words that hold a run, and those that are not known well.
-func (e *evaluator) having1(f *finding, r run) {
+// hold adds the words that hold a run, and those that are not known well.
+func (e *evaluator) hold(f *finding, r run) {
 	d := e.p.terms.dict
 	add := func(term, _ []byte, ord int) bool {
 		f.addAt(string(term), ord)
@@ -513,22 +519,37 @@ func (e *evaluator) follow(a match.Automaton, state int, docs set, attr string, 
 		if end < 0 {
 			return true
 		}
-		g := e.find(attr)
-		g.addAt(string(term), ord)
-		b := g.bound(true)
-		b.may.and(docs)
-		if !b.may.empty() {
+		may := e.wordIn(string(term), ord, attr)
+		may.and(docs)
+		if !may.empty() {
 			if last && a.Accept(end) {
-				found.or(b.may)
+				found.or(may)
 			}
-			e.joint(a, end, b.may, seps, next)
+			e.joint(a, end, may, seps, next)
 		}
-		e.drop(b.must, b.may)
+		e.drop(may)
 		return e.err == nil
 	})
 	if err != nil {
 		e.fail(corrupt(e.p.path, "%v", err))
 	}
+}
+
+// wordIn gives the documents that may have a word.
+func (e *evaluator) wordIn(term string, ord int, attr string) set {
+	may := e.empty()
+	if attr != "" {
+		f := e.find(attr)
+		f.addAt(term, ord)
+		b := f.bound(true)
+		may.or(b.may)
+		e.drop(b.must, b.may)
+	} else if e.s.counts.words++; e.words.list(ord, &e.li) {
+		e.p.documents(&e.li, may)
+	} else {
+		e.fail(corrupt(e.p.path, "list of %q", term))
+	}
+	return may
 }
 
 // joint adds documents to the states that joiners lead to from one.

@@ -24,6 +24,7 @@ type search struct {
 	patterns map[string]*pattern
 	matcher  *index.Matcher
 	counts   counts
+	limited  string // which limit on words was met
 }
 
 // Counts of what a search did.
@@ -81,9 +82,11 @@ func (s *search) run(v *view) (r index.Results, err error) {
 		bounds[i].may.without(bounds[i].must)
 		s.counts.possible += bounds[i].may.count()
 	}
-	r.Cut, r.AtLeast, err = s.scan(v, bounds)
-	if err != nil {
+	if r.Cut, r.AtLeast, err = s.scan(v, bounds); err != nil {
 		return r, err
+	}
+	if s.limited != "" {
+		r.Cut, r.AtLeast = s.limited, true
 	}
 	hits := s.hits(v, bounds)
 	r.Total = len(hits)
