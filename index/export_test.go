@@ -56,3 +56,14 @@ func WordsPlain(text string, yield func(w *Word) bool) {
 	}
 	a.endRun()
 }
+
+// terms are the words of a text that have positions.
+func terms(text string) (out []string) {
+	Words(text, func(w *Word) bool {
+		if !w.Whole {
+			out = append(out, string(w.Text))
+		}
+		return true
+	})
+	return out
+}

@@ -1,15 +1,21 @@
 // Package index finds documents by their words. It defines what a broker
-// hands to an engine and gets back (Doc, Options, Results, Engine), and holds
-// one small engine: Open.
+// hands to an engine and gets back (Doc, Options, Results, Engine), says what
+// words are (Words, Fold) and what values are (Keys), decides whole queries on a
+// document's text (Compile), and holds the ranked engine: Open.
 //
-// The engine keeps, for each attribute, its words with the documents and
-// positions they stand at, in immutable segments; segment.go describes the
-// file, manifest.go what makes a set of them one index. All of it is derived:
-// whoever owns the documents can delete the directory and apply them again.
+// That engine keeps the words of all attributes with the documents and
+// positions they stand at, and the values, in immutable segments, which
+// inverters (invert.go) make of batches of documents and merge.go makes of
+// other segments. segment.go describes the file, manifest.go what makes a set of
+// them one index; a search goes over the segments of one view, which never
+// changes. All of it is derived: whoever owns the documents can delete the
+// directory and apply them again. What an index alone cannot decide (text
+// patterns, case, phrases without positions) is decided on the text that
+// Settings.Source gives.
 //
-// What it does not do: stems, errors in spelling, patterns, upper and lower
-// case, stop words, blocks. Engines that do go behind the same interface and
-// pass the same suite, index/enginetest.
+// What it does not do: keep the text, or share a directory between processes.
+// Package index/block has Glimpse's engine, which is a tenth of the size; both
+// pass the suite of index/enginetest.
 package index
 
 import (
@@ -170,7 +176,7 @@ type Part struct {
 type Attribute struct {
 	Name     string
 	Docs     int // documents with it
-	Distinct int // different values
+	Distinct int // different values, of those that have keys
 }
 
 // A Value is one that an attribute has, as a key: folded, white space collapsed.

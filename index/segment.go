@@ -103,12 +103,11 @@ func (s section) String() string {
 }
 
 const (
-	segmentMagic   = "harvest index 2\n"
-	segmentEnd     = "harvest\n"
-	segmentVersion = 2
-	tailSize       = 4 + 4 + len(segmentEnd)
-	chunkSize      = 64 << 10
-	valueGap       = 100 // positions between two values of an attribute in a document
+	segmentMagic = "harvest index 2\n"
+	segmentEnd   = "harvest\n"
+	tailSize     = 4 + 4 + len(segmentEnd)
+	chunkSize    = 64 << 10
+	valueGap     = 100 // positions between two values of an attribute in a document
 )
 
 // An extent is a run of bytes.

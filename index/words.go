@@ -46,17 +46,6 @@ func Attr(name string) string {
 	return strings.ToLower(name)
 }
 
-// terms are the words of a query's word or phrase that have positions.
-func terms(text string) (out []string) {
-	Words(text, func(w *Word) bool {
-		if !w.Whole {
-			out = append(out, string(w.Text))
-		}
-		return true
-	})
-	return out
-}
-
 // What class says of a byte that is no ASCII letter or digit.
 const (
 	other     = iota
