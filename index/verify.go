@@ -248,8 +248,8 @@ func (m *Matcher) unstopped(b query.Bag) query.Bag {
 		if !ok {
 			return false
 		}
-		words, _ := queryWord(w.Text)
-		return len(words) == 1 && simpleTerm(words[0].folded) && m.opt.Stop(words[0].folded)
+		words, single := queryWord(w.Text)
+		return (single || len(words) == 1 && words[0].prefix) && m.opt.Stop(words[0].folded)
 	})
 	if len(kept) == 0 {
 		return b

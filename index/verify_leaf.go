@@ -10,8 +10,8 @@ import (
 	"harvest/index/query"
 )
 
-// word compiles a leaf that stands for words. Beside others (near) a compound
-// is the phrase of its parts: it has no place among them itself.
+// word compiles a leaf that stands for words. Beside others (near) patterns do
+// not stand for compounds, which have no place among them.
 func (m *Matcher) word(q query.Node, near bool) (leaf, error) {
 	opt := match.Options{Case: true} // both sides are folded
 	switch q := q.(type) {
@@ -74,9 +74,6 @@ func (m *Matcher) errors(f query.Fuzzy) int {
 
 func (m *Matcher) plainWord(q query.Word, near bool) (leaf, error) {
 	words, single := queryWord(q.Text)
-	if near && single && !simpleTerm(words[0].folded) {
-		words, single = phraseOf(q.Text), false
-	}
 	if !single {
 		return newPhrase(words, m.opt.Case), nil
 	}
@@ -89,11 +86,6 @@ func (m *Matcher) plainWord(q query.Word, near bool) (leaf, error) {
 		return &pattern{match: remember(stem, stem(text)), near: near}, nil
 	}
 	return newPhrase(words, m.opt.Case), nil
-}
-
-// simpleTerm tells a word from a compound.
-func simpleTerm(term string) bool {
-	return !strings.ContainsFunc(term, func(r rune) bool { return r < utf8.RuneSelf && !alnum(byte(r)) })
 }
 
 // remember tells words that stem maps to a stem. It keeps what it has learned
@@ -120,21 +112,19 @@ type phrase struct {
 	prefix []bool // they stand for all words they begin
 	cased  bool
 	number bool // one is a number
-	easy   bool // ASCII letters and digits: bytes decide
 
 	anchor int             // the word to look for
-	find   *match.Searcher // of the anchor, if that is ASCII
+	find   *match.Searcher // of the anchor, if all words are ASCII
 }
 
 func newPhrase(words []wordOf, cased bool) leaf {
-	p := &phrase{cased: cased, easy: true}
+	p := &phrase{cased: cased}
 	for i, w := range words {
 		text := w.as(cased)
 		p.words = append(p.words, text)
 		p.at = append(p.at, w.pos-words[0].pos)
 		p.prefix = append(p.prefix, w.prefix)
 		p.number = p.number || isNumber([]byte(text))
-		p.easy = p.easy && simple(text) && p.at[i] == i
 		if p.rarer(text, p.words[p.anchor]) {
 			p.anchor = i
 		}
@@ -170,9 +160,7 @@ func (p *phrase) in(m *Matcher, v *value) bool {
 		if ok, open = p.inBytes(m, v.text); ok {
 			return true
 		}
-		if as = folding; !p.easy {
-			as = joining
-		}
+		as = folding
 	}
 	if v.isASCII() {
 		return false
@@ -184,8 +172,8 @@ func (p *phrase) in(m *Matcher, v *value) bool {
 	return (odd || open) && p.run(m.allWords(v), func(span) bool { return true })
 }
 
-// inBytes looks for the word, or the phrase if it is easy, where no characters
-// beyond ASCII are part of the words. If there are some, it stays open.
+// inBytes looks for the words where no characters beyond ASCII are part of
+// them. If there are some, it stays open.
 func (p *phrase) inBytes(m *Matcher, text string) (ok, open bool) {
 	for at := 0; ; {
 		start, end, ok := p.find.FindString(text, at)
@@ -197,7 +185,7 @@ func (p *phrase) inBytes(m *Matcher, text string) (ok, open bool) {
 			continue
 		}
 		w := walk{text: text, cased: p.cased}
-		if len(p.words) == 1 && (!p.easy || w.touchesLetter(start, end)) {
+		if len(p.words) == 1 && w.touchesLetter(start, end) {
 			if ok, at = p.inStretch(m, text, start); ok {
 				return true, false
 			}
@@ -324,8 +312,8 @@ func (w *walk) equal(text, word string) bool {
 	return true
 }
 
-// inStretch looks for a compound in a stretch of text around a place, and
-// tells where the next begins.
+// inStretch looks for the word in a stretch of text around a place, and tells
+// where the next begins.
 func (p *phrase) inStretch(m *Matcher, text string, at int) (bool, int) {
 	begin, end := stretch(text, at)
 	m.some.reset()
@@ -357,14 +345,6 @@ func (p *phrase) run(t *tokens, yield func(span) bool) bool {
 			if yield(s) {
 				return true
 			}
-		}
-	}
-	if len(p.words) > 1 {
-		return false
-	}
-	for i := range t.wholes {
-		if k := &t.wholes[i]; t.is(k, p.words[0], false) && !p.prefix[0] && yield(k.span()) {
-			return true
 		}
 	}
 	return false

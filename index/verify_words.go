@@ -235,6 +235,7 @@ type wordOf struct {
 	folded string
 	cased  string
 	pos    int
+	cjk    bool
 	prefix bool // stands for all words it begins: a Chinese or Japanese character alone
 }
 
@@ -262,39 +263,18 @@ func phraseOf(text string) (out []wordOf) {
 			end = w.End
 		}
 		cased := string(appendCased(nil, text[w.Start:w.End]))
-		out = append(out, wordOf{string(w.Text), cased, w.Pos, single})
+		out = append(out, wordOf{string(w.Text), cased, w.Pos, w.CJK, single})
 		return true
 	})
 	return out
 }
 
-// queryWord is the words of a query's word. It is single if it is one term
-// that can be misspelt or stemmed: no phrase, no Chinese or Japanese.
+// queryWord is the words of a query's word: those of a compound are a phrase.
+// It is single if it is one that can be misspelt or stemmed, and is no Chinese
+// or Japanese.
 func queryWord(text string) (words []wordOf, single bool) {
-	parts := 0
-	cjk := false
-	var compound []wordOf
-	first, last, from, to := -1, 0, -1, 0
-	Words(text, func(w *Word) bool {
-		if w.Whole {
-			cased := string(appendCased(nil, text[w.Start:w.End]))
-			compound = append(compound, wordOf{string(w.Text), cased, 0, false})
-			from, to = w.Start, w.End
-			return true
-		}
-		parts++
-		cjk = cjk || w.CJK
-		if first < 0 {
-			first = w.Start
-		}
-		last = w.End
-		return true
-	})
-	if len(compound) == 1 && from == first && to == last {
-		return compound, true
-	}
 	words = phraseOf(text)
-	return words, parts == 1 && !cjk
+	return words, len(words) == 1 && !words[0].cjk
 }
 
 // alnum tells ASCII letters and digits.
@@ -314,8 +294,7 @@ func isASCII(s string) bool { return indexWide(s, 0) < 0 }
 
 // holds tells whether a word is among tokens.
 func (t *tokens) holds(word string, prefix bool) bool {
-	return slices.ContainsFunc(t.parts, func(k token) bool { return t.is(&k, word, prefix) }) ||
-		!prefix && slices.ContainsFunc(t.wholes, func(k token) bool { return t.is(&k, word, false) })
+	return slices.ContainsFunc(t.parts, func(k token) bool { return t.is(&k, word, prefix) })
 }
 
 func (t *tokens) is(k *token, word string, prefix bool) bool {
