@@ -31,7 +31,7 @@ type expansion struct {
 func (s *searcher) operand(q query.Node, near bool) operand {
 	switch q := q.(type) {
 	case query.Word:
-		return s.word(q, near)
+		return s.word(q)
 	case query.Phrase:
 		return s.phrase(q.Text)
 	case query.Wild:
@@ -98,16 +98,11 @@ func (s *searcher) or(q query.Or) operand {
 
 // word looks up a word of the query: with errors allowed or its stem's words
 // if the options say so, as a phrase if it is several words.
-func (s *searcher) word(q query.Word, near bool) operand {
+func (s *searcher) word(q query.Word) operand {
 	s.cut.text(q.Text)
 	switch {
 	case len(s.cut.words) == 0:
 		return nil
-	case len(s.cut.compound) > 0 && !near:
-		if k := s.errors(s.cut.compound); k > 0 {
-			return s.fuzzy(query.Fuzzy{Text: string(s.cut.compound), Errors: k})
-		}
-		return s.elem(s.cut.compound)
 	case len(s.cut.words) > 1:
 		return s.phraseOf()
 	case s.cut.words[0].prefix:

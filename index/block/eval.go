@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	iofs "io/fs"
-	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"harvest/index"
@@ -184,10 +182,8 @@ func (s *search) stopped(w query.Word) bool {
 
 // Terms are what a word or phrase of a query comes down to.
 type terms struct {
-	parts   []string
-	cjk     []bool
-	joined  bool // all of it is one compound
-	partial int  // parts that may be cut in the compound: the last, in a long one
+	parts []string
+	cjk   []bool
 }
 
 // terms cuts a text of the query; it is kept.
@@ -196,17 +192,11 @@ func (s *search) terms(text string) *terms {
 		return t
 	}
 	t := new(terms)
-	compounds := 0
 	index.Words(text, func(w *index.Word) bool {
-		if w.Whole {
-			compounds++
-			if t.joined = compounds == 1 && w.Pos == 0; w.End-w.Start > index.MaxWord-4 {
-				t.partial = 1
-			}
-			return true
+		if !w.Whole {
+			t.parts = append(t.parts, string(w.Text))
+			t.cjk = append(t.cjk, w.CJK)
 		}
-		t.parts = append(t.parts, string(w.Text))
-		t.cjk = append(t.cjk, w.CJK)
 		return true
 	})
 	s.cut[text] = t
@@ -222,32 +212,15 @@ func (e *evaluator) word(text, attr string) bound {
 	switch {
 	case len(t.parts) == 0:
 		return e.nothing()
-	case (one || t.joined) && e.s.opt.Errors > 0:
-		return e.pattern(query.Fuzzy{Text: literal(t, text), Errors: min(e.s.opt.Errors, letters(t, text)-1)}, attr)
+	case one && e.s.opt.Errors > 0:
+		return e.pattern(query.Fuzzy{Text: t.parts[0], Errors: min(e.s.opt.Errors, utf8.RuneCountInString(t.parts[0])-1)}, attr)
 	case one && e.s.opt.Stem != nil:
 		return e.stemmed(t.parts[0], attr)
 	case one:
 		return e.term(t.parts[0], attr)
 	}
-	parts := t.parts
-	if t.joined {
-		parts = parts[:len(parts)-t.partial]
-		if e.s.set.NoNumbers { // a compound has them
-			parts = slices.DeleteFunc(slices.Clone(parts), func(w string) bool { return isNumber([]byte(w)) })
-		}
-	}
-	return e.together(t, parts, attr)
+	return e.together(t, attr)
 }
-
-// literal is the one term of a query's word, as the text of a Fuzzy.
-func literal(t *terms, text string) string {
-	if len(t.parts) == 1 {
-		return t.parts[0]
-	}
-	return strings.NewReplacer("<", `\<`, ">", `\>`, `\`, `\\`).Replace(text)
-}
-
-func letters(t *terms, text string) int { return utf8.RuneCountInString(literal(t, text)) }
 
 func (e *evaluator) phrase(text, attr string) bound {
 	t := e.s.terms(text)
@@ -257,19 +230,18 @@ func (e *evaluator) phrase(text, attr string) bound {
 	case t.single():
 		return e.term(t.parts[0], attr)
 	}
-	return e.together(t, t.parts, attr)
+	return e.together(t, attr)
 }
 
-// together bounds words that stand next to each other, or in a compound, by
-// all of them.
-func (e *evaluator) together(t *terms, parts []string, attr string) bound {
+// together bounds words that stand next to each other by all of them.
+func (e *evaluator) together(t *terms, attr string) bound {
 	b := bound{e.empty(), e.all()}
-	for i, w := range parts {
+	for i, w := range t.parts {
 		var c bound
 		switch last := i == len(t.parts)-1 && utf8.RuneCountInString(w) == 1; {
 		case t.cjk[i] && e.s.grain == Tiny:
 			c = e.characters(w, attr)
-		case t.cjk[i] && last && !t.joined:
+		case t.cjk[i] && last:
 			c = e.beginning(w, attr)
 		default:
 			c = e.term(w, attr)

@@ -64,7 +64,10 @@ var goldenQueries = []struct {
 	// compounds
 	{"x86_64", plainOptions, "1"},
 	{"x86", plainOptions, "1"},
-	{"javax.swing", plainOptions, "1"},
+	{"javax.swing", plainOptions, "1 6"},
+	{"javax.swin", plainOptions, ""},
+	{"java.swing", plainOptions, ""},
+	{"swing.javax", plainOptions, ""},
 	{`"javax.swing"`, plainOptions, "1 6"},
 	{`"javax swing"`, plainOptions, "1 6"},
 	{"don't", plainOptions, "4"},
@@ -251,7 +254,7 @@ var goldenQueries = []struct {
 	{"plan near 9", caseOptions, "2 6"},
 	{"Kernel~1", caseOptions, "5"},
 	{"type = HTML", caseOptions, "1 2"},
-	{"javax.swing", caseOptions, "1"},
+	{"javax.swing", caseOptions, "1 6"},
 	{"Javax.swing", caseOptions, ""},
 }
 

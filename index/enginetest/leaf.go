@@ -88,26 +88,9 @@ func (v *value) follow(es []element, at int) bool {
 	})
 }
 
-// compound is the one that a text of the query is altogether, if it is.
-func compound(text string) (c word, ok bool) {
-	ws := cut(text)
-	i := slices.IndexFunc(ws, func(w word) bool { return w.whole })
-	if i < 0 {
-		return c, false
-	}
-	c = ws[i]
-	return c, !slices.ContainsFunc(ws, func(w word) bool { return w.start < c.start || w.end > c.end })
-}
-
-// word finds a word of the query: a compound as it is written, several words
-// as a phrase, one with the errors that the options allow or all of its stem.
-func (e *evaluator) word(text string, near bool) finder {
-	if c, ok := compound(text); ok && !near {
-		if k := e.errors(c); k > 0 {
-			return e.fuzzyWord(query.Fuzzy{Text: escape(c.plain), Errors: k})
-		}
-		return e.terms(e.exact(c))
-	}
+// word finds a word of the query: several words, joined or not, as a phrase, one
+// with the errors that the options allow or all of its stem.
+func (e *evaluator) word(text string) finder {
 	if ws := cut(text); len(ws) == 1 && !ws[0].cjk {
 		if k := e.errors(ws[0]); k > 0 {
 			return e.fuzzyWord(query.Fuzzy{Text: escape(ws[0].plain), Errors: k})
@@ -249,7 +232,7 @@ func (e *evaluator) best(q query.Fuzzy, attr string) finder {
 	if q.Errors < 0 {
 		return func(*value) []span { return nil }
 	}
-	return e.finder(q, attr, false)
+	return e.finder(q, attr)
 }
 
 // fewest is the least number of errors with which a document is found, or -1.
@@ -269,7 +252,7 @@ func (e *evaluator) fewest(q query.Fuzzy, attr string) int {
 func (e *evaluator) either(q query.Or, attr string) finder {
 	return func(v *value) (out []span) {
 		for _, n := range q {
-			out = append(out, e.finder(n, attr, true)(v)...)
+			out = append(out, e.finder(n, attr)(v)...)
 		}
 		return out
 	}
@@ -281,7 +264,7 @@ func (e *evaluator) near(q query.Near, attr string) finder {
 		var ends []span
 		for i, n := range q.Nodes {
 			var reached []span
-			for _, s := range e.finder(n, attr, true)(v) {
+			for _, s := range e.finder(n, attr)(v) {
 				follows := func(before span) bool { return neighbours(before, s, q) }
 				if s != nowhere && (i == 0 || slices.ContainsFunc(ends, follows)) {
 					reached = append(reached, s)

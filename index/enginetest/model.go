@@ -129,7 +129,6 @@ type evaluator struct {
 type leafKey struct {
 	form string
 	attr string
-	near bool // it is an operand of a near
 }
 
 // looks tells whether a query within attr, or none, looks into an attribute.
@@ -157,7 +156,7 @@ func (e *evaluator) match(q query.Node, attr string, d *document) bool {
 	case query.Compare, query.Range:
 		return slices.ContainsFunc(d.values, func(v value) bool { return v.attr == attr && satisfies(v.text, q) })
 	}
-	f := e.finder(q, attr, false)
+	f := e.finder(q, attr)
 	return slices.ContainsFunc(d.values, func(v value) bool { return e.looks(attr, v.attr) && len(f(&v)) > 0 })
 }
 
@@ -193,20 +192,20 @@ type span struct{ first, last int }
 var nowhere = span{-1, -1}
 
 // finder is that of a leaf, or of an operand of a near.
-func (e *evaluator) finder(q query.Node, attr string, near bool) finder {
-	k := leafKey{fmt.Sprintf("%T %s", q, q), attr, near}
+func (e *evaluator) finder(q query.Node, attr string) finder {
+	k := leafKey{fmt.Sprintf("%T %s", q, q), attr}
 	f := e.finders[k]
 	if f == nil {
-		f = e.newFinder(q, attr, near)
+		f = e.newFinder(q, attr)
 		e.finders[k] = f
 	}
 	return f
 }
 
-func (e *evaluator) newFinder(q query.Node, attr string, near bool) finder {
+func (e *evaluator) newFinder(q query.Node, attr string) finder {
 	switch q := q.(type) {
 	case query.Word:
-		return e.word(q.Text, near)
+		return e.word(q.Text)
 	case query.Phrase:
 		return e.phrase(q.Text)
 	case query.Wild, query.Regexp, query.Fuzzy:

@@ -35,17 +35,13 @@ func (e *evaluator) scored(q query.Node) (out []scored, ok bool) {
 		default:
 			return true
 		}
-		if _, phrase := n.(query.Phrase); !not {
-			s := scored{find: e.finder(n, attr, false), attr: attr}
+		if !not {
+			s := scored{find: e.finder(n, attr), attr: attr}
 			key := attr + "\x00"
-			if c, whole := compound(text); whole && !phrase {
-				s.words, s.idf, key = 1, e.idf(e.exact(c)), key+c.text
-			} else {
-				for _, w := range cut(text) {
-					ok = ok && !w.cjk
-					if !w.whole {
-						s.words, s.idf, key = s.words+1, s.idf+e.idf(e.exact(w)), key+" "+w.text
-					}
+			for _, w := range cut(text) {
+				ok = ok && !w.cjk
+				if !w.whole {
+					s.words, s.idf, key = s.words+1, s.idf+e.idf(e.exact(w)), key+" "+w.text
 				}
 			}
 			if !slices.Contains(seen, key) {
