@@ -54,7 +54,6 @@ func (e *evaluator) all() set {
 func (e *evaluator) drop(sets ...set) { e.free = append(e.free, sets...) }
 
 func (e *evaluator) nothing() bound { return bound{e.empty(), e.empty()} }
-func (e *evaluator) unknown() bound { return bound{e.empty(), e.all()} }
 
 func (e *evaluator) fail(err error) bound {
 	if e.err == nil {
