@@ -224,6 +224,9 @@ func askingRow(class string, d door, asked []asking) []string {
 	}
 	head := func(a asking) time.Duration { return a.head }
 	ctl := func(a asking) time.Duration { return a.ctl }
+	if asked[0].first == 0 { // no name of a file
+		return []string{class, d.name(), fmt.Sprint(sum / len(asked)), "–", "–", "–", "–", at(0.5, ctl), at(0.99, ctl)}
+	}
 	rate := medianOf(asked, func(a asking) float64 { return a.rate })
 	return []string{class, d.name(), fmt.Sprint(sum / len(asked)), at(0.5, func(a asking) time.Duration { return a.first }), at(0.5, head), at(0.99, head),
 		fmt.Sprintf("%.0f", rate), at(0.5, ctl), at(0.99, ctl)}
