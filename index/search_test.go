@@ -191,7 +191,7 @@ func newMaker(t testing.TB) *maker {
 	}
 	t.Logf("SEED=%d", seed)
 	m := &maker{Rand: rand.New(rand.NewPCG(seed, 1))}
-	for i := range 40 {
+	for i := range 400 { // the last are rare enough for sparse lists
 		m.words = append(m.words, fmt.Sprintf("w%c", 'a'+i%26)+strings.Repeat("x", i/26))
 	}
 	return m
