@@ -206,12 +206,11 @@ func (ms *manifestSegment) open(dir string) (part, error) {
 	return part{segment: s}.without(ms.gone), nil
 }
 
-// save makes v the index of the directory: segments are synced already. After
-// an error, done tells that v may nevertheless be what the disk says.
+// save makes v the index of the directory: segments are synced already, and with
+// them, on the file systems of Linux, that they are there; the sync of the
+// directory at the end makes sure of it before anybody is told. After an error,
+// done tells that v may nevertheless be what the disk says.
 func (v *view) save(dir string, settings, next uint64) (done bool, err error) {
-	if err := syncDir(dir); err != nil { // the names of new segments
-		return false, err
-	}
 	path := filepath.Join(dir, manifestName)
 	if err := writeSynced(path+".new", v.encode(settings, next)); err != nil {
 		os.Remove(path + ".new")
