@@ -60,7 +60,7 @@ func (x *naive) idf(w string) float64 {
 func places(q query.Node, words []string) (out [][2]int) {
 	switch q := q.(type) {
 	case query.Word:
-		return places(query.Phrase{Text: q.Text}, words)
+		return places(query.Phrase(q), words)
 	case query.Phrase:
 		ws := strings.Fields(q.Text)
 		for i := 0; i+len(ws) <= len(words); i++ {
