@@ -63,9 +63,7 @@ func BenchmarkSections(b *testing.B) {
 		b.ReportMetric(float64(size)/1e6/(cpuTime()-cpu).Seconds(), "MB/cpu-s")
 		v, err := e.view()
 		must(b, err)
-		if b.N == 1 || true {
-			report(b, v, size)
-		}
+		report(b, v, size)
 		begin = time.Now()
 		if len(v.parts) > 1 {
 			must(b, e.mergeOnce(context.Background(), v.parts))
@@ -105,4 +103,27 @@ func report(b *testing.B, v *view, size int64) {
 		}
 		b.Logf("%d terms, %s", p.terms().Len(), strings.Join(line, ", "))
 	}
+}
+
+// BenchmarkMore adds the text below MORE, again and again.
+func BenchmarkMore(b *testing.B) {
+	dir := os.Getenv("MORE")
+	if dir == "" {
+		b.Skip("MORE names no folder")
+	}
+	var puts []Doc
+	var size int64
+	for d := range files(dir, &size) {
+		puts = append(puts, *d)
+	}
+	e, err := openEngine(b.TempDir(), Settings{Keys: func(string) bool { return false }})
+	must(b, err)
+	e.stop()
+	b.SetBytes(size)
+	cpu := cpuTime()
+	for b.Loop() {
+		must(b, e.Apply(context.Background(), Docs(puts), nil, "m"))
+	}
+	b.ReportMetric((cpuTime()-cpu).Seconds()*1e3/float64(b.N), "cpu-ms/op")
+	must(b, e.Close())
 }
