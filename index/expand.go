@@ -211,7 +211,11 @@ func (s *searcher) add(e *elem, i int, value []byte) bool {
 	}
 	if s.view.parts[i].decode(value, &s.info) {
 		e.terms++
-		e.n += int(s.info.docs)
+		if e.pat.match != nil {
+			e.most = max(e.most, int(s.info.docs))
+		} else {
+			e.n += int(s.info.docs)
+		}
 		e.lists[i] = append(e.lists[i], s.info.lists...)
 	}
 	return e.terms%256 != 0 || s.alive()
@@ -236,7 +240,9 @@ func (s *searcher) pattern(expr string, opt match.Options) operand {
 	e := s.newElem()
 	e.pat = p
 	for i := range s.view.parts {
+		e.most = 0
 		s.matching(p, i, func(term, value []byte) bool { return s.add(e, i, value) })
+		e.n += e.most
 	}
 	e.sortLists()
 	return e

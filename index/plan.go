@@ -72,7 +72,8 @@ type operand interface {
 type elem struct {
 	word  []byte     // folded; of a pattern nothing
 	pat   *expansion // nil for one word
-	n     int        // documents with it; of several words the sum
+	n     int        // documents with it; of a stem the sum over its words, of a pattern those of the most frequent
+	most  int        // those of a pattern's most frequent word in the part at hand
 	terms int        // words it stands for
 	lists [][]list   // by part, by field
 	have  []uint32   // by part, of one word: documents with it

@@ -16,7 +16,7 @@ import (
 // length and mean are counted in words over all attributes, N is the number of
 // documents and n of those that have it in any attribute: BM25, each attribute
 // by itself. A phrase has the sum of its words' idf; a pattern the n of its
-// words together. Documents that are deleted count until a merge drops them.
+// most frequent word, a stem that of all its words together. Documents that are deleted count until a merge drops them.
 //
 // Each summand is rounded to a multiple of one power of two, so that sums come
 // out the same whatever the order of addition. Search skips documents that
