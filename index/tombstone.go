@@ -3,9 +3,9 @@ package index
 import "slices"
 
 // A gone is the documents of a segment that were deleted or replaced: a bit for
-// each. It never changes once it is in a part. A copy for each Apply that
-// deletes takes 3 µs for 100,000 documents, and asking 1 ns; a set that is
-// compressed asks slower, and saves what is less than the file's own table.
+// each. It never changes once it is in a part: an Apply that deletes makes a
+// copy, of 12 KB for 100,000 documents. Every document that is looked at is
+// asked for here, so the set is plain rather than compressed.
 type gone struct {
 	set  []uint64
 	n    int
