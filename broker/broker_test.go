@@ -554,6 +554,38 @@ func TestDeleteAndReindex(t *testing.T) {
 	holds(t, b, map[string]*soif.Object{"http://a/1": a1, "http://a/2": a2})
 }
 
+// A part of an index that is damaged is found by the query that needs it; the
+// index is made anew then.
+func TestDamagedPostings(t *testing.T) {
+	w := newWorld(t)
+	g := w.gatherer("g")
+	apply(t, g, update(object("http://a/1", "one", "shared")), update(object("http://a/2", "two", "shared")))
+	dir := t.TempDir()
+	b := w.broker(dir, "source path=g\n")
+	must(t, b.Collect(ctx, "g"))
+	must(t, b.Close())
+	files, err := filepath.Glob(dir + "/index/*/segment-*")
+	must(t, err)
+	f, err := os.OpenFile(files[0], os.O_RDWR, 0)
+	must(t, err)
+	_, err = f.WriteAt([]byte("?"), int64(len("harvest index 2\n"))) // the first posting
+	must(t, errors.Join(err, f.Close()))
+
+	b = w.broker(dir, "")
+	q, err := query.Parse("shared")
+	must(t, err)
+	for range 2 {
+		if _, err := b.answer(ctx, q, plain(), 1); !errors.Is(err, index.ErrCorrupt) {
+			t.Fatalf("got %v, want %v", err, index.ErrCorrupt)
+		}
+	}
+	if got := b.lastEvents(); strings.Count(got, "event=damaged err=") != 1 {
+		t.Errorf("got events %s, want the damage named once", got)
+	}
+	must(t, b.catchUp(ctx))
+	finds(t, b, "shared", "http://a/1", "http://a/2")
+}
+
 // An object that the disk has lost is named, and does not keep the others
 // from being found.
 func TestDamagedObject(t *testing.T) {

@@ -246,6 +246,25 @@ func (b *Broker) reopen() error {
 	return nil
 }
 
+// doubt has the index made anew if err says that it is damaged: parts of it are
+// verified only when something is looked for in them. Until then what needs
+// those parts fails.
+func (b *Broker) doubt(h *held, err error) {
+	if !errors.Is(err, index.ErrCorrupt) {
+		return
+	}
+	b.mu.Lock()
+	first := b.index == h && !b.reindex && !b.rebuilding
+	if first {
+		b.renew()
+	}
+	b.mu.Unlock()
+	if first {
+		b.lg.Warn("index is made anew", "err", err)
+		b.event("damaged", ndb.Of("err", err))
+	}
+}
+
 // rebuildStep is how many changes a new index takes before the one in use is
 // brought up to date again, so that what is new is found meanwhile too.
 const rebuildStep = 8 << 10
@@ -270,7 +289,9 @@ func (b *Broker) rebuild(ctx context.Context) (err error) {
 	b.mu.Unlock()
 	for more := true; more && err == nil; {
 		if more, err = b.feed(ctx, h, rebuildStep); err == nil && more {
-			err = b.follow(ctx)
+			if err = b.follow(ctx); errors.Is(err, index.ErrCorrupt) {
+				err = nil // a reason to make it anew
+			}
 		}
 	}
 	if err == nil {

@@ -276,6 +276,7 @@ func (b *Broker) common(ctx context.Context, w query.Word, c *config) (bool, err
 	}
 	r, err := h.Search(ctx, w, index.Options{Weight: c.weight, Limit: 1, Count: true, Rank: index.RankNone})
 	if err != nil {
+		b.doubt(h, err)
 		return false, err
 	}
 	yes = r.Total*100 > docs*c.common

@@ -77,6 +77,7 @@ func (a *answer) search(ctx context.Context, opt index.Options) (r index.Results
 		h := a.b.hold()
 		mark = h.Mark()
 		r, err = ask(h.Engine)
+		a.b.doubt(h, err)
 		h.release()
 		if !errors.Is(err, iofs.ErrClosed) {
 			break

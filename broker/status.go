@@ -121,6 +121,7 @@ func (b *Broker) writeAttributes(ctx context.Context, w io.Writer) error {
 	h := b.hold()
 	defer h.release()
 	list, err := h.Attributes(ctx)
+	b.doubt(h, err)
 	if err != nil {
 		return err
 	}
