@@ -238,14 +238,17 @@ func (l *levenshtein) step(state int, at uint64) int {
 // stepWide takes a byte of a character beyond ASCII, or after the beginning of
 // one. A byte that begins none of the word's tells enough to die at once.
 func (l *levenshtein) stepWide(state int, b byte) int {
-	if state>>pendingShift == 0 {
-		if !has(l.firsts[:], int(b)) && l.step(state, 0) < 0 {
+	switch pending := state >> pendingShift; {
+	case pending == 0:
+		return l.begin(state, b)
+	case pending < utf8.RuneSelf:
+		if b&0xc0 == 0x80 {
+			return l.skip(state, pending)
+		}
+		if state = l.skipped(state); state < 0 {
 			return -1
 		}
-		if length[b] == 1 {
-			return l.step(state, l.places(utf8.RuneError))
-		}
-		return state | int(b)<<pendingShift
+		return l.Step(state, b)
 	}
 	room, n, state := unpack(state, b)
 	if b&0xc0 == 0x80 && n < int(length[room[0]]) {
@@ -261,6 +264,55 @@ func (l *levenshtein) stepWide(state int, b byte) int {
 	}
 	return state | pack(text)<<pendingShift
 }
+
+// begin takes the first byte of a character beyond ASCII. One that begins none
+// of the word's tells what the character does; its other bytes are only
+// counted then. In place of bytes that are not whole yet the state has how
+// many are to come and how many have come.
+func (l *levenshtein) begin(state int, b byte) int {
+	n := length[b]
+	if !has(l.firsts[:], int(b)) {
+		next := l.step(state, 0)
+		if next < 0 || n == 1 {
+			return next
+		}
+		if free[b] {
+			return next | int(n-1|1<<2)<<pendingShift
+		}
+	}
+	if n == 1 {
+		return l.step(state, l.places(utf8.RuneError))
+	}
+	return state | int(b)<<pendingShift
+}
+
+// skip counts a further byte of a character that begin has taken.
+func (l *levenshtein) skip(state, pending int) int {
+	state &= 1<<pendingShift - 1
+	if pending&3 == 1 {
+		return state
+	}
+	return state | (pending-1+1<<2)<<pendingShift
+}
+
+// skipped is the state when the bytes that were counted do not become a
+// character: each but the first, which begin has taken, is one of its own.
+func (l *levenshtein) skipped(state int) int {
+	n := state>>pendingShift>>2 - 1
+	for state &= 1<<pendingShift - 1; n > 0 && state >= 0; n-- {
+		state = l.step(state, 0)
+	}
+	return state
+}
+
+// free tells the bytes that begin a character whatever else of its bytes come
+// next; behind the others not all of them may.
+var free = func() (t [256]bool) {
+	for b := 0xc2; b < 0xf4; b++ {
+		t[b] = b != 0xe0 && b != 0xed && b != 0xf0
+	}
+	return t
+}()
 
 // length is how many bytes a character has that begins with a byte; 1 if none
 // does.
@@ -307,6 +359,10 @@ func (l *levenshtein) places(r rune) uint64 {
 }
 
 func (l *levenshtein) Accept(state int) bool {
+	if pending := state >> pendingShift; 0 < pending && pending < utf8.RuneSelf {
+		state = l.skipped(state)
+		return state >= 0 && l.cost(state) >= 0
+	}
 	for pending := state >> pendingShift; pending != 0; pending >>= 8 {
 		if state = l.step(state&(1<<pendingShift-1), 0); state < 0 {
 			return false
