@@ -145,16 +145,8 @@ func (s *searcher) more(w like, factor float64) *clause {
 	return l
 }
 
-// A Liker is an engine that finds documents like another.
-type Liker interface {
-	// Similar finds documents with the words of fields, the most alike
-	// first. A document with these fields is among them.
-	Similar(ctx context.Context, fields []Field, opt Options) (Results, error)
-}
-
-var _ Liker = (*engine)(nil)
-
-// Similar asks for any of the words that say most of fields.
+// Similar finds documents with the words that say most of fields, the most
+// alike first. A document with these fields is among them.
 func (e *engine) Similar(ctx context.Context, fields []Field, opt Options) (Results, error) {
 	v, err := e.view()
 	if err != nil {
