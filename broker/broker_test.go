@@ -563,6 +563,9 @@ func TestDamagedPostings(t *testing.T) {
 	dir := t.TempDir()
 	b := w.broker(dir, "source path=g\n")
 	must(t, b.Collect(ctx, "g"))
+	_, err := walk(t, b.Files(), "query").(fs.Maker).Mkdir(ctx, "x", 0o777)
+	must(t, err)
+	must(t, write(b.Files(), "query/x/ctl", "query shared\n"))
 	must(t, b.Close())
 	files, err := filepath.Glob(dir + "/index/*/segment-*")
 	must(t, err)
@@ -584,6 +587,17 @@ func TestDamagedPostings(t *testing.T) {
 	}
 	must(t, b.catchUp(ctx))
 	finds(t, b, "shared", "http://a/1", "http://a/2")
+
+	// A session that could not be asked again is still one, the next time too.
+	if got := read(t, b.Files(), "query/x/status"); !strings.HasPrefix(got, "query=shared\nhits=0\n") || !strings.Contains(got, "\ncut=") {
+		t.Errorf("got status %s, want no hits and why", got)
+	}
+	must(t, write(b.Files(), "query/x/ctl", "set fields=md5\n"))
+	must(t, b.Close())
+	b = w.broker(dir, "")
+	if got := read(t, b.Files(), "query/x/status"); !strings.HasPrefix(got, "query=shared\nhits=2\n") {
+		t.Errorf("got status %s, want two hits", got)
+	}
 }
 
 // An object that the disk has lost is named, and does not keep the others

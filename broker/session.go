@@ -330,8 +330,9 @@ func (s *queries) restore(ctx context.Context, e ndb.Entry) error {
 		if err != nil {
 			return err
 		}
-		if a, err = s.b.answer(ctx, q, m, page); err != nil {
-			return err
+		if a, err = s.b.answer(ctx, q, m, page); err != nil { // an index that is being made anew, say
+			s.b.lg.Error("query session", "name", value("name"), "err", err)
+			a = &answer{b: s.b, q: q, manner: m, time: time.Now(), cut: err.Error()}
 		}
 	}
 	if err := checkName(value("name")); err != nil {
