@@ -88,7 +88,7 @@ func (f *feeder) feed(ctx context.Context, puts iter.Seq2[*Doc, error]) error {
 		}
 		if f.workers == 1 {
 			err = f.invert(ctx, d)
-		} else if f.take(b, d); len(b.text) >= f.batch {
+		} else if f.take(b, d); len(b.text) >= f.batch || len(f.names) > maxField/2 {
 			b, err = f.give(ctx, b)
 		}
 		if err != nil {

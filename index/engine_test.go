@@ -191,3 +191,31 @@ func TestOpenReadsLittle(t *testing.T) {
 		t.Errorf("got %v, want %v about the postings", err, index.ErrCorrupt)
 	}
 }
+
+// Documents of many attributes without a text to speak of fill no batch, and
+// yet no more attributes come together than can be told apart.
+func TestManyAttributes(t *testing.T) {
+	const docs, each = 5, 60_000
+	var list []index.Doc
+	for i := range docs {
+		d := doc(byte(i))
+		for j := range each {
+			d.Fields = append(d.Fields, index.Field{Name: fmt.Sprintf("a%d", i*each+j)})
+		}
+		list = append(list, d)
+	}
+	e, err := index.Open(t.TempDir(), index.Settings{Workers: 2})
+	must(t, err)
+	defer e.Close()
+	must(t, e.Apply(ctx, index.Docs(list), nil, "m"))
+	got, err := e.Attributes(ctx)
+	must(t, err)
+	if len(got) != docs*each {
+		t.Errorf("got %d attributes, want %d", len(got), docs*each)
+	}
+	for _, a := range got {
+		if a.Docs != 1 {
+			t.Fatalf("got attribute %s in %d documents, want 1", a.Name, a.Docs)
+		}
+	}
+}
