@@ -290,6 +290,7 @@ func (b *Broker) keepIndexed(ctx context.Context) {
 			continue
 		}
 		fails = 0
+		b.queries.askAgain(ctx)
 		b.await(ctx, seq)
 	}
 }

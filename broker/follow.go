@@ -17,7 +17,7 @@ import (
 )
 
 // The index follows the store: its mark is the cursor of the last change it
-// has. Whatever changes the store (a collection, rm, expiry, a crash between
+// has. Whatever changes the store (a collection, delete, expiry, a crash between
 // the two), following from the mark makes index and registry agree with it.
 
 // How many changes are handed to the index at a time: first so many, so that

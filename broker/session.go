@@ -186,6 +186,8 @@ type queries struct {
 	vers     uint32
 	recent   []*recent // newest first
 	figures  figures
+
+	restored []*session // by load, for askAgain; nobody else looks
 }
 
 type figures struct {
@@ -311,6 +313,26 @@ func (s *queries) load(ctx context.Context) {
 	}
 }
 
+// askAgain asks those anew that load asked of an index that was behind, or
+// damaged, and that nobody has changed since.
+func (s *queries) askAgain(ctx context.Context) {
+	h := s.b.hold()
+	mark := h.Mark()
+	h.release()
+	for _, n := range s.restored {
+		n.mu.Lock()
+		a, page, same := n.answer, n.page, n.vers == 0
+		n.mu.Unlock()
+		if a == nil || !same || a.mark == mark {
+			continue
+		}
+		if err := n.run(ctx, a.q, a.manner, page); err != nil {
+			s.b.lg.Error("query session", "name", n.name, "err", err)
+		}
+	}
+	s.restored = nil
+}
+
 func (s *queries) restore(ctx context.Context, e ndb.Entry) error {
 	value := func(key string) string {
 		v, _ := e.Get(key)
@@ -344,6 +366,7 @@ func (s *queries) restore(ctx context.Context, e ndb.Entry) error {
 	}
 	n.answer, n.manner, n.fields = a, m, fieldNames(value("fields"))
 	n.page = min(page, n.pages())
+	s.restored = append(s.restored, n)
 	return nil
 }
 
