@@ -96,6 +96,7 @@ func (s *shown) build() {
 	nodes["ctl"] = fs.Ctl(b.id("ctl"), s.err,
 		fs.On("collect [SOURCE]", func(_ context.Context, arg []string) error { return b.ask(strings.Join(arg, "")) }),
 		fs.On("gc", func(context.Context, []string) error { return b.askGC() }),
+		fs.On("check", func(ctx context.Context, _ []string) error { return b.check(ctx) }),
 		fs.On("reindex", func(context.Context, []string) error { return b.askReindex() }),
 		fs.On("delete OID...", b.delete),
 		fs.On("restart SOURCE", func(_ context.Context, arg []string) error { return b.restart(arg[0]) }),

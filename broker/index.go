@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"harvest/fs/ndb"
 	"harvest/index"
@@ -263,6 +264,42 @@ func (b *Broker) doubt(h *held, err error) {
 		b.lg.Warn("index is made anew", "err", err)
 		b.event("damaged", ndb.Of("err", err))
 	}
+}
+
+// using has ask look something up in the index, in another that is opened anew
+// meanwhile too; one that proves damaged is doubted.
+func (b *Broker) using(ask func(h *held) error) (err error) {
+	for range 3 {
+		h := b.hold()
+		err = ask(h)
+		b.doubt(h, err)
+		h.release()
+		if !errors.Is(err, iofs.ErrClosed) {
+			break
+		}
+	}
+	return err
+}
+
+// check reads all of the index, also what queries seldom need. What it finds
+// damaged is doubted as if a query had.
+func (b *Broker) check(ctx context.Context) error {
+	begin := time.Now()
+	var docs int
+	err := b.using(func(h *held) error {
+		docs = h.Stats().Docs
+		return h.Check(ctx)
+	})
+	if ctx.Err() != nil { // it says nothing about the index
+		return ctx.Err()
+	}
+	result := ndb.Of("objects", docs)
+	if err != nil {
+		result = ndb.Of("err", err)
+		err = fmt.Errorf("check: %w", err)
+	}
+	b.event("check", result, ndb.Of("took", time.Since(begin).Round(time.Millisecond)))
+	return err
 }
 
 // rebuildStep is how many changes a new index takes before the one in use is

@@ -1,6 +1,7 @@
 package broker
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -125,6 +126,58 @@ func TestOtherIndexAtOpen(t *testing.T) {
 	if b.reindex || b.index.files.numbers {
 		t.Errorf("got asked for anew %v, files %+v, want a new index", b.reindex, b.index.files)
 	}
+	holds(t, b, want)
+}
+
+// check finds damage that no query has met, names it and has the index made
+// anew.
+func TestCheck(t *testing.T) {
+	dir := t.TempDir()
+	b, want := full(t, dir, "", 20)
+	must(t, write(b.Files(), "ctl", "check\n"))
+	if got := b.lastEvents(); !strings.Contains(got, "event=check objects=20 took=") || b.reindex {
+		t.Errorf("whole: got events %s, asked for anew %v, want 20 objects and no more", got, b.reindex)
+	}
+	must(t, b.Close())
+	files, err := filepath.Glob(dir + "/index/*/segment-*")
+	must(t, err)
+	body, err := os.ReadFile(files[0])
+	must(t, err)
+	first := slices.MinFunc(slices.Collect(maps.Keys(want)), func(x, y string) int {
+		a, b := oid(x), oid(y)
+		return bytes.Index(body, a[:]) - bytes.Index(body, b[:])
+	})
+	id := oid(first)
+	body[bytes.Index(body, id[:])-1] ^= 1 // the last of the columns, which come before the identifiers
+	must(t, os.WriteFile(files[0], body, 0o666))
+
+	b, err = Open(dir, "b", testLog(t), Options{})
+	must(t, err)
+	defer b.Close()
+	must(t, b.catchUp(ctx))
+	holds(t, b, want)
+	done, cancel := context.WithCancel(ctx)
+	cancel()
+	if err := b.check(done); !errors.Is(err, context.Canceled) || strings.Contains(b.lastEvents(), "event=") {
+		t.Errorf("given up: got %v, events %s, want %v and nothing said", err, b.lastEvents(), context.Canceled)
+	}
+	err = write(b.Files(), "ctl", "check\n")
+	damage := filepath.Base(files[0]) + ": columns: "
+	if !errors.Is(err, index.ErrCorrupt) || !strings.Contains(err.Error(), damage) {
+		t.Errorf("got %v, want %v with %s", err, index.ErrCorrupt, damage)
+	}
+	if got := read(t, b.Files(), "err"); !strings.HasPrefix(got, "ctl: check: ") || !strings.Contains(got, damage) || !strings.HasSuffix(got, "\n\tcheck\n") {
+		t.Errorf("got err %q, want the line that was refused, and %s", got, damage)
+	}
+	if got := b.lastEvents(); strings.Count(got, "event=damaged err=") != 1 || strings.Count(got, "event=check err=") != 1 {
+		t.Errorf("got events %s, want one of the damage and one of the check", got)
+	}
+	was := b.index.number
+	must(t, b.catchUp(ctx))
+	if b.index.number == was {
+		t.Errorf("got index %d still, want it made anew", was)
+	}
+	must(t, write(b.Files(), "ctl", "check\n"))
 	holds(t, b, want)
 }
 

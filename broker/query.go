@@ -73,16 +73,11 @@ func (a *answer) search(ctx context.Context, opt index.Options) (r index.Results
 		}
 	}
 	a.b.settle(ctx)
-	for range 3 {
-		h := a.b.hold()
+	err = a.b.using(func(h *held) (err error) {
 		mark = h.Mark()
 		r, err = ask(h.Engine)
-		a.b.doubt(h, err)
-		h.release()
-		if !errors.Is(err, iofs.ErrClosed) {
-			break
-		}
-	}
+		return err
+	})
 	return r, mark, err
 }
 
