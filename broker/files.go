@@ -30,11 +30,11 @@ import (
 //	attributes
 //	query/
 //		clone
-//		N/      ctl err status hits summary soif why plan results/
+//		N/      ctl err status hits summary soif why plan suggest results/
 //	q/
-//		QUERY/  status hits summary soif why plan 001.soif …
+//		QUERY/  status hits summary soif why plan suggest 001.soif …
 //	similar/
-//		OID/    the same
+//		OID/    the same but suggest
 //
 // In q, a result is the object itself: 001.soif has the qid of
 // objects/3f/3fa9….soif, and the folder belongs to one answer; after the index
@@ -130,6 +130,14 @@ func (f atOpen) Open(ctx context.Context, m fs.Mode) (fs.Handle, error) {
 }
 
 type produce func(ctx context.Context, w io.Writer) error
+
+// queryFiles are the files a page that a query found is read as.
+func (b *Broker) queryFiles(now func() page, vers uint32, id func(name string) uint64) map[string]fs.Node {
+	nodes := b.pageFiles(now, vers, id)
+	path := id("suggest")
+	nodes["suggest"] = atOpen{path, vers, func() fs.File { return fs.Stream(path, vers, now().writeSuggest) }}
+	return nodes
+}
 
 // pageFiles are the files a page is read as; now gives the page to show.
 func (b *Broker) pageFiles(now func() page, vers uint32, id func(name string) uint64) map[string]fs.Node {
@@ -264,7 +272,7 @@ func (s *session) newRefusals() *refusals { return &refusals{fs.NewErr(s.id("err
 
 // files are those of query/N.
 func (s *session) files() fs.Dir {
-	nodes := s.b.pageFiles(s.shown, s.version(), func(name string) uint64 { return s.id(name) })
+	nodes := s.b.queryFiles(s.shown, s.version(), func(name string) uint64 { return s.id(name) })
 	nodes["ctl"] = s.ctl()
 	nodes["err"] = s.err.Err
 	nodes["status"] = fs.Text(s.id("status"), s.status)
@@ -442,7 +450,11 @@ func (d namedDir) Lookup(ctx context.Context, name string) (fs.Node, error) {
 func (a *answer) files() fs.Dir {
 	asked := a.asked()
 	id := func(name string) uint64 { return a.b.id("q", asked.Key, asked.Value, a.mark, name) }
-	nodes := a.b.pageFiles(a.all, 0, id)
+	files := a.b.queryFiles
+	if a.q == nil {
+		files = a.b.pageFiles
+	}
+	nodes := files(a.all, 0, id)
 	nodes["status"] = fs.Text(id("status"), func() string { return lines(a.all().pairs()) })
 	return results{b: a.b, path: id(""), now: a.all, nodes: nodes, file: func(_ string, f fs.File) fs.Node { return f }}
 }

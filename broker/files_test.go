@@ -351,6 +351,66 @@ func TestSummaryWhyPlan(t *testing.T) {
 	}
 }
 
+// suggest has words like those that no object has, and nothing of the others.
+func TestSuggest(t *testing.T) {
+	for _, engine := range []string{"ranked", "block"} {
+		b, _ := someBroker(t)
+		d := b.Files()
+		must(t, write(d, "config", "source path=gather/web\nindex engine="+engine+"\n"))
+		must(t, b.catchUp(ctx))
+		_, err := walk(t, d, "query").(fs.Maker).Mkdir(ctx, "x", 0o777)
+		must(t, err)
+		if got := read(t, d, "query/x/suggest"); got != "" {
+			t.Errorf("%s: before a query: got %q, want nothing", engine, got)
+		}
+		for _, tt := range []struct{ set, text, want string }{
+			{"", "fuse among words", ""},
+			{"", "Fuse or MOUNT", ""},
+			{"", "title : nothing", ""}, // in another attribute
+			{"", "manuel", "manuel\tmanual\t1\t1\n"},
+			{"", "Fsue fsue mount", "Fsue\tfuse\t1\t3\nFsue\tfour\t2\t1\n"},
+			{"", "title : (manuel or mount) and (fsue near/3 tree)", "manuel\tmanual\t1\t1\nfsue\tfuse\t1\t3\nfsue\tfour\t2\t1\n"},
+			{"", "fuse not manuel", ""},
+			{"", `"manuel fsue" or fsu* or fsue~1`, ""},
+			{"", "x", ""}, // one error leaves nothing of it
+			{"", "zzzzzzzzzz", ""},
+			{"", strings.Repeat("manual", 1300), ""},
+			{"set errors=1", "manuel", ""}, // it finds manual
+			{"set errors=0 word=no", "manua", ""},
+			{"set word=yes case=yes", "TWO", ""},
+			{"set rank=updated", "FSUE", "FSUE\tfuse\t1\t3\nFSUE\tfour\t2\t1\n"},
+		} {
+			if tt.set != "" {
+				must(t, write(d, "query/x/ctl", tt.set+"\n"))
+			}
+			must(t, write(d, "query/x/ctl", "query "+tt.text+"\n"))
+			if got := read(t, d, "query/x/suggest"); got != tt.want {
+				t.Errorf("%s: %s %s: got suggest %q, want %q", engine, tt.set, tt.text, got, tt.want)
+			}
+			if tt.set == "" && len(tt.text) < maxName {
+				if got := read(t, d, "q/"+escape(tt.text)+"/suggest"); got != tt.want {
+					t.Errorf("%s: q/%s: got suggest %q, want %q", engine, tt.text, got, tt.want)
+				}
+			}
+		}
+	}
+}
+
+// Of many words that are near, the nearest are suggested, then the most
+// frequent.
+func TestSuggestFew(t *testing.T) {
+	b, g := someBroker(t)
+	apply(t, g,
+		update(object("http://a/5", "", "kernal kernel kernol kernul kernil kernpl karnxl")),
+		update(object("http://a/6", "", "kernul kernel")),
+		update(object("http://a/7", "", "kernul")))
+	must(t, b.Collect(ctx, "gather/web"))
+	want := "kernxl\tkernul\t1\t3\nkernxl\tkernel\t1\t2\nkernxl\tkarnxl\t1\t1\nkernxl\tkernal\t1\t1\nkernxl\tkernil\t1\t1\n"
+	if got := read(t, b.Files(), "q/kernxl/suggest"); got != want {
+		t.Errorf("got suggest %q, want %q", got, want)
+	}
+}
+
 func TestNamedByQuery(t *testing.T) {
 	b, _ := someBroker(t)
 	d := b.Files()
@@ -358,7 +418,7 @@ func TestNamedByQuery(t *testing.T) {
 		t.Errorf("got q/ %v, want nothing", got)
 	}
 	const q = "q/title : fuse"
-	if got := list(t, d, q); !slices.Equal(got, []string{"001.soif", "hits", "plan", "soif", "status", "summary", "why"}) {
+	if got := list(t, d, q); !slices.Equal(got, []string{"001.soif", "hits", "plan", "soif", "status", "suggest", "summary", "why"}) {
 		t.Errorf("got %v", got)
 	}
 	if got := read(t, d, q+"/hits"); !strings.Contains(got, "http://a/1\tThe fuse manual\n") || strings.Count(got, "\n") != 1 {
@@ -443,8 +503,8 @@ func TestWideResults(t *testing.T) {
 			t.Errorf("got %s", e.Name)
 		}
 	}
-	if n != 5+6 {
-		t.Errorf("got %d names after 1229.soif, want 5 objects and 6 files", n)
+	if n != 5+7 {
+		t.Errorf("got %d names after 1229.soif, want 5 objects and 7 files", n)
 	}
 	if _, err := d.Lookup(ctx, "001.soif"); !errors.Is(err, iofs.ErrNotExist) {
 		t.Errorf("got %v, want %v: names have four digits", err, iofs.ErrNotExist)

@@ -407,7 +407,7 @@ func TestSimilar(t *testing.T) {
 	if got := read(t, d, "similar/"+name+"/why"); strings.Count(got, "query=half0 count=1 objects=150 ") != 100 {
 		t.Errorf("got why %.200s, want a reason for each hit", got)
 	}
-	if got := list(t, d, "similar/"+name); got[0] != "001.soif" || !slices.Contains(got, "plan") {
+	if got := list(t, d, "similar/"+name); got[0] != "001.soif" || !slices.Contains(got, "plan") || slices.Contains(got, "suggest") {
 		t.Errorf("got files %v", got)
 	}
 	if got := append(list(t, d, "similar"), list(t, d, "q")...); len(got) != 0 {

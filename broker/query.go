@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"harvest/fs/ndb"
 	"harvest/gather/soif"
@@ -428,6 +429,78 @@ func (p page) writeWhy(ctx context.Context, w io.Writer) error {
 		}
 		return nil
 	})
+}
+
+// How many words are suggested for another.
+const suggestions = 5
+
+// writeSuggest writes words of the index that are near in spelling to those of
+// the query that find nothing: asked again, as writeWhy does.
+func (p page) writeSuggest(ctx context.Context, w io.Writer) error {
+	return p.write(w, func(w *bufio.Writer) error {
+		seen := make(map[string]bool)
+		for _, word := range plainWords(nil, p.q) {
+			folded := string(index.Fold(nil, word.Text))
+			if seen[folded] || len(folded) > index.MaxWord {
+				continue
+			}
+			seen[folded] = true
+			list, err := p.b.suggest(ctx, word, p.manner)
+			if err != nil {
+				return err
+			}
+			for _, s := range list {
+				fmt.Fprintf(w, "%s\t%s\t%d\t%d\n", word.Text, s.Word, s.Errors, s.Docs)
+			}
+			if err := w.Flush(); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// plainWords appends the words that a query wants found.
+func plainWords(list []query.Word, q query.Node) []query.Word {
+	var parts []query.Node
+	switch q := q.(type) {
+	case query.Word:
+		return append(list, q)
+	case query.Attr:
+		parts = []query.Node{q.Value}
+	case query.And:
+		parts = q
+	case query.Or:
+		parts = q
+	case query.Bag:
+		parts = q
+	case query.Near:
+		parts = q.Nodes
+	}
+	for _, n := range parts {
+		list = plainWords(list, n)
+	}
+	return list
+}
+
+// suggest gives words like one that no object has, in whatever attribute and
+// case: as many errors as the word has letters make any other of it.
+func (b *Broker) suggest(ctx context.Context, word query.Word, m manner) (list []index.Suggestion, err error) {
+	m.rank, m.feedback, m.cased = rankScore, 0, false
+	opt, err := b.options(ctx, word, m)
+	if err != nil {
+		return nil, err
+	}
+	opt.Rank, opt.Limit, opt.Weight, opt.Plan = index.RankNone, 1, nil, false
+	err = b.using(func(h *held) error {
+		r, err := h.Search(ctx, m.ask(word), opt)
+		if err == nil && len(r.Hits) == 0 {
+			list, err = h.Suggest(ctx, word.Text, suggestions)
+		}
+		return err
+	})
+	letters := utf8.RuneCountInString(word.Text)
+	return slices.DeleteFunc(list, func(s index.Suggestion) bool { return s.Errors >= letters }), err
 }
 
 // plan says what the query is and what the index did.
