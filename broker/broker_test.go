@@ -567,13 +567,7 @@ func TestDamagedPostings(t *testing.T) {
 	must(t, err)
 	must(t, write(b.Files(), "query/x/ctl", "query shared\n"))
 	must(t, b.Close())
-	files, err := filepath.Glob(dir + "/index/*/segment-*")
-	must(t, err)
-	f, err := os.OpenFile(files[0], os.O_RDWR, 0)
-	must(t, err)
-	_, err = f.WriteAt([]byte("?"), int64(len("harvest index 2\n"))) // the first posting
-	must(t, errors.Join(err, f.Close()))
-
+	spoilPostings(t, dir)
 	b = w.broker(dir, "")
 	q, err := query.Parse("shared")
 	must(t, err)
@@ -602,6 +596,56 @@ func TestDamagedPostings(t *testing.T) {
 	if got := read(t, b.Files(), "query/x/status"); !strings.HasPrefix(got, "query=shared\nhits=2\n") {
 		t.Errorf("got status %s, want two hits", got)
 	}
+}
+
+// What fails in the index when one walks to a query or an object stands in err,
+// until it is mended; that a walk was given up does not.
+func TestDamagedWalk(t *testing.T) {
+	dir := t.TempDir()
+	b, _ := full(t, dir, "", 20)
+	must(t, b.Close())
+	spoilPostings(t, dir)
+	b, err := Open(dir, "b", testLog(t), Options{})
+	must(t, err)
+	defer b.Close()
+	d := b.Files()
+	similar := "similar/" + oid("http://a/0008").String()
+	for _, path := range []string{"q/common", similar} {
+		dir, name, _ := strings.Cut(path, "/")
+		done, cancel := context.WithCancel(ctx)
+		cancel()
+		if _, err := walk(t, d, dir).(fs.Dir).Lookup(done, name); err == nil || read(t, d, "err") != "" {
+			t.Errorf("%s, given up: got %v, err %q, want an error and nothing in err", path, err, read(t, d, "err"))
+		}
+		if _, err := fs.Walk(ctx, d, path); !errors.Is(err, index.ErrCorrupt) {
+			t.Errorf("%s: got %v, want %v", path, err, index.ErrCorrupt)
+		}
+		if got := read(t, d, "err"); !strings.HasPrefix(got, dir+": ") || !strings.Contains(got, ": postings: ") || strings.Count(got, "\n\t"+name+"\n") != 1 {
+			t.Errorf("%s: got err %q, want the damage and the name", path, got)
+		}
+		must(t, b.catchUp(ctx))
+		walk(t, d, path)
+		if got := read(t, d, "err"); got != "" {
+			t.Errorf("%s: got err %q after it was mended, want nothing", path, got)
+		}
+		must(t, b.Close())
+		spoilPostings(t, b.dir)
+		b, err = Open(b.dir, "b", testLog(t), Options{})
+		must(t, err)
+		defer b.Close()
+		d = b.Files()
+	}
+}
+
+// spoilPostings changes the first of the one segment there is.
+func spoilPostings(t *testing.T, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(dir + "/index/*/segment-*")
+	must(t, err)
+	f, err := os.OpenFile(files[0], os.O_RDWR, 0)
+	must(t, err)
+	_, err = f.WriteAt([]byte("?"), int64(len("harvest index 2\n")))
+	must(t, errors.Join(err, f.Close()))
 }
 
 // An object that the disk has lost is named, and does not keep the others

@@ -20,7 +20,6 @@ import (
 	"harvest/fs"
 	"harvest/fs/ndb"
 	"harvest/gather/store"
-	"harvest/index/query"
 )
 
 // The tree of a Broker:
@@ -436,8 +435,7 @@ func (d namedDir) Lookup(ctx context.Context, name string) (fs.Node, error) {
 	}
 	text := strings.TrimSpace(unescape(name))
 	a, err := d.b.queries.named(ctx, text, true)
-	var bad *query.Error
-	if err == nil || errors.As(err, &bad) {
+	if ctx.Err() == nil { // else the walk was given up, and says nothing
 		d.b.shown.complain("q", text, err)
 	}
 	if err != nil {
@@ -494,8 +492,8 @@ func (d similarDir) Lookup(ctx context.Context, name string) (fs.Node, error) {
 		return nil, notExist(name)
 	}
 	a, err := d.b.queries.alike(ctx, oid)
-	if err == nil || errors.Is(err, errAlike) {
-		d.b.shown.complain("similar", "", err)
+	if ctx.Err() == nil && !errors.Is(err, iofs.ErrNotExist) { // else it was given up, or asked of no object
+		d.b.shown.complain("similar", name, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("similar: %w", err)
