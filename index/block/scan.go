@@ -16,8 +16,10 @@ type scanner struct {
 	v      *view
 	bounds []bound
 	limit  int // of documents in the next job
+	ahead  int // most jobs that are not settled
 
 	mu      sync.Mutex // guards what follows
+	turn    sync.Cond  // told when a job has been read
 	next    place      // where the next job begins
 	jobs    []*job     // given out and not settled, in order
 	settled place      // all before it is decided
@@ -48,20 +50,24 @@ const (
 	firstJob = 8
 	jobDocs  = 128
 	jobBytes = 1 << 20
+
+	aheadEach = 2 // jobs for each goroutine that may be given out and not settled
 )
 
 // scan reads the text of the documents that may match as far as needed, and
 // moves those that do to must. It says what limit ended it, and whether some
 // are left undecided.
 func (s *search) scan(v *view, bounds []bound) (cut string, more bool, err error) {
-	c := &scanner{search: s, v: v, bounds: bounds, limit: firstJob}
+	workers := min(runtime.GOMAXPROCS(0), (s.counts.possible+firstJob-1)/firstJob)
+	c := &scanner{search: s, v: v, bounds: bounds, limit: firstJob, ahead: aheadEach * workers}
+	c.turn.L = &c.mu
 	if s.counts.possible == 0 || c.satisfied() {
 		return "", s.counts.possible > 0, nil
 	}
 	ctx, cancel := context.WithCancel(s.ctx)
 	defer cancel()
 	var wait sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), (s.counts.possible+firstJob-1)/firstJob) {
+	for range workers {
 		wait.Go(func() {
 			m := s.matcher.Clone()
 			for j := c.take(); j != nil; j = c.take() {
@@ -96,10 +102,14 @@ func (c *scanner) satisfied() bool {
 	return n > 0 && c.hits >= n
 }
 
-// take gives the next job, nil if there are no more.
+// take gives the next job, nil if there are no more. It waits while others are
+// far behind: a search that has enough by them would have read in vain.
 func (c *scanner) take() *job {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	for len(c.jobs) >= c.ahead && !c.ended && c.err == nil {
+		c.turn.Wait()
+	}
 	if c.err == nil {
 		c.err = c.ctx.Err()
 	}
@@ -164,6 +174,7 @@ func (c *scanner) read(ctx context.Context, j *job, m *index.Matcher) error {
 func (c *scanner) settle(j *job, err error) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	defer c.turn.Broadcast()
 	if c.ended && c.hits >= c.need() && c.need() > 0 {
 		return false // enough: whatever became of this one
 	}
