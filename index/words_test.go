@@ -118,7 +118,7 @@ func reference(text string) string {
 // what Words promises of places, lengths and finding a word again by itself.
 func FuzzWords(f *testing.F) {
 	for _, s := range []string{"Plan 9", "net/http x86_64 _a_.b:c 3.14,1;2 a.1 don't", "GRÖSSE İ ß Σς", "日本語 text",
-		"e\u0301\xff\u0301 a.é a:b.c_日.本", strings.Repeat("ab", 40) + strings.Repeat("é", 40), "a“b” c—d.’e «f»\u00a0g a.“ →x x→_y 1,”2", "\u05d0\"\u05d1 1'2 \u00b7l·l ½ﷺ"} {
+		"e\u0301\xff\u0301 a.é a:b.c_日.本", strings.Repeat("ab", 40) + strings.Repeat("é", 40), "a“b” c—d.’e «f»\u00a0g a.“ →x x→_y 1,”2", "\u05d0\"\u05d1 1'2 \u00b7l·l ½ﷺ", "部首 ⺔ ⼀人"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -144,7 +144,7 @@ func FuzzWords(f *testing.F) {
 				t.Fatalf("%q: got %+v after %d, want position %d", text, *w, start, pos)
 			}
 			for _, r := range string(w.Text) {
-				if !unicode.In(r, unicode.L, unicode.N, unicode.M) {
+				if !unicode.In(r, unicode.L, unicode.N, unicode.M, unicode.Han) { // Han's radicals are symbols
 					t.Fatalf("%q: got %q in the word %q", text, r, w.Text)
 				}
 			}
