@@ -22,6 +22,7 @@ import (
 
 	"harvest/fs/ndb"
 	"harvest/index"
+	"harvest/index/bench"
 	"harvest/index/block"
 )
 
@@ -30,6 +31,15 @@ type benchKind struct {
 	name, about string
 	all         bool // gives every match, as scanners do, instead of the best ten
 	open        func(dir string, set index.Settings) (index.Engine, error)
+}
+
+// options are those that a kind is asked with.
+func (k benchKind) options() index.Options {
+	opt := index.Options{Weight: bench.Weight, Limit: 10}
+	if k.all {
+		opt.Limit, opt.Rank = 0, index.RankNone
+	}
+	return opt
 }
 
 func benchKinds() []benchKind {

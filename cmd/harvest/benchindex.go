@@ -29,6 +29,7 @@ type indexBench struct {
 	repeats int
 	stored  bool
 	peers   bool
+	cold    bool
 	tsv     string
 	work    string
 }
@@ -43,6 +44,7 @@ func benchIndexCommand() command {
 		fl.IntVar(&b.repeats, "repeats", 10, "ask each query so many times after two that do not count")
 		fl.BoolVar(&b.stored, "store", false, "take the texts from an object store made of the files, as a Broker does")
 		fl.BoolVar(&b.peers, "peers", false, "measure glimpse, codesearch and ripgrep too, those that are installed")
+		fl.BoolVar(&b.cold, "cold", false, "ask each query once, with neither index nor texts in memory")
 		fl.StringVar(&b.tsv, "tsv", "", "write what was measured, a line each, to this file")
 		fl.StringVar(&b.work, "work", "", "make the indexes in this folder and leave them there (default: a temporary one)")
 		b.flags(fl)
@@ -120,7 +122,7 @@ func (b *indexBench) run(ctx context.Context, dir string, std std) (err error) {
 		if !b.peers || !p.installed() {
 			continue
 		}
-		r, err := p.measure(ctx, dir, filepath.Join(work, p.name), b.runs, queries, std)
+		r, err := p.measure(ctx, dir, filepath.Join(work, p.name), b.runs, b.cold, queries, std)
 		if err != nil {
 			return fmt.Errorf("%s: %w", p.name, err)
 		}
@@ -198,7 +200,11 @@ func (b *indexBench) measure(ctx context.Context, kind benchKind, dir, to string
 		file += "." + kind.name + ".queries"
 	}
 	err = profiled(file, func() error {
-		r.samples, err = b.ask(ctx, kind, path, set, queries, std)
+		if b.cold {
+			r.samples, err = b.askCold(ctx, kind, dir, path, set, queries, std)
+		} else {
+			r.samples, err = b.ask(ctx, kind, path, set, queries, std)
+		}
 		return err
 	})
 	if err == nil && len(more.Names) > 0 {
@@ -235,10 +241,7 @@ func (b *indexBench) ask(ctx context.Context, kind benchKind, path string, set i
 	runtime.GC()
 	shown := newProgress(std.err, kind.name+" queries", len(queries))
 	defer shown.end()
-	opt := index.Options{Weight: bench.Weight, Limit: 10}
-	if kind.all {
-		opt.Limit, opt.Rank = 0, index.RankNone
-	}
+	opt := kind.options()
 	cannot := make(map[string]bool) // classes
 	for n, q := range queries {
 		for i := -2; i < b.repeats && !cannot[q.Class]; i++ {

@@ -94,7 +94,7 @@ func (p peer) installed() bool {
 const peerRepeats = 3
 
 // measure does with a peer what indexBench.measure does with a kind.
-func (p peer) measure(ctx context.Context, dir, ix string, runs int, queries []bench.Query, std std) (r kindResult, err error) {
+func (p peer) measure(ctx context.Context, dir, ix string, runs int, cold bool, queries []bench.Query, std std) (r kindResult, err error) {
 	r.kind, r.peer = p.name, true
 	if dir, err = filepath.Abs(dir); err != nil {
 		return r, err
@@ -119,7 +119,16 @@ func (p peer) measure(ctx context.Context, dir, ix string, runs int, queries []b
 	defer shown.end()
 	for n, q := range queries {
 		argv := p.ask(ix, dir, q)
-		for i := -1; i < peerRepeats && argv != nil; i++ {
+		first, last := -1, peerRepeats
+		if cold {
+			first, last = 0, 1
+		}
+		for i := first; i < last && argv != nil; i++ {
+			if cold {
+				if err := forgetPages(ix, dir); err != nil {
+					return r, err
+				}
+			}
 			b, out, err := runPeer(ctx, argv)
 			if err != nil {
 				return r, err
