@@ -59,7 +59,7 @@ func commands() []command {
 		summarizeCommand(),
 		identityCommand(),
 		{name: "soif", args: "check|fmt|split|wrap|schema …", about: "check, print, split or make SOIF"},
-		{name: "bench", args: "index|build|relevance|broker …", about: "measure what docs/performance.md tells"},
+		{name: "bench", args: "index|build|relevance|broker|gather …", about: "measure what docs/performance.md tells"},
 		completionCommand(),
 		versionCommand(),
 	}
