@@ -51,7 +51,7 @@ func BenchmarkSite(b *testing.B) {
 		for _, again := range []string{"first", "again"} {
 			v := g.newVisit(g.conf)
 			before, start := cpu(), time.Now()
-			if err := g.frontier.Visit(context.Background(), v.plan, g.rt, v, &v.counts); err != nil {
+			if err := g.db.Visit(context.Background(), v.plan, g.rt, v, &v.counts); err != nil {
 				b.Fatal(err)
 			}
 			c := &v.counts
@@ -84,7 +84,7 @@ func benchTree(b *testing.B, root string, again bool) {
 		}
 		visit := func() *crawl.Counts {
 			v := g.newVisit(g.conf)
-			if err := g.frontier.Visit(context.Background(), v.plan, g.rt, v, &v.counts); err != nil {
+			if err := g.db.Visit(context.Background(), v.plan, g.rt, v, &v.counts); err != nil {
 				b.Fatal(err)
 			}
 			return &v.counts

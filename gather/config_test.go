@@ -3,6 +3,7 @@ package gather
 import (
 	"errors"
 	iofs "io/fs"
+	"reflect"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ deny=.
 		{URL: "http://site/one.html", Leaf: true, Depth: -1},
 	}
 	for i, r := range c.roots {
-		if r != want[i] {
+		if !reflect.DeepEqual(r, want[i]) {
 			t.Errorf("root %d: got %+v, want %+v", i, r, want[i])
 		}
 	}

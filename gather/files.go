@@ -105,7 +105,7 @@ func (g *Gatherer) status() string {
 	g.mu.Lock()
 	v, c, state, last := g.visit, g.conf, g.state(), g.last
 	g.mu.Unlock()
-	was, err := g.frontier.Visited()
+	was, err := g.db.Visited()
 	if err != nil {
 		return failing(err)
 	}
@@ -156,7 +156,7 @@ func when(t time.Time) string {
 }
 
 func (g *Gatherer) writeHosts(ctx context.Context, w io.Writer) error {
-	for h, err := range g.frontier.Hosts(ctx) {
+	for h, err := range g.db.Servers(ctx) {
 		if err != nil {
 			return err
 		}
@@ -172,7 +172,7 @@ func (g *Gatherer) writeHosts(ctx context.Context, w io.Writer) error {
 }
 
 func (g *Gatherer) writeDocuments(ctx context.Context, w io.Writer) error {
-	for d, err := range g.frontier.Documents(ctx, "") {
+	for d, err := range g.db.Documents(ctx, "") {
 		if err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (g *Gatherer) writeDocuments(ctx context.Context, w io.Writer) error {
 }
 
 func (g *Gatherer) writeQueue(ctx context.Context, w io.Writer) error {
-	for u, err := range g.frontier.Queue(ctx) {
+	for u, err := range g.db.Queue(ctx) {
 		if err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ type Gatherer struct {
 	lg        *slog.Logger
 	rt        http.RoundTripper
 	own       *fetch.Transport // rt, when it was not handed in
-	frontier  *crawl.Frontier
+	db        *crawl.DB
 	store     *store.Store
 	journal   *journal
 	tree      *tree // of files, made with the Gatherer
@@ -103,13 +103,13 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 	if g.conf, err = parseConfig(text); err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
-	if g.frontier, err = crawl.OpenFrontier(g.path("frontier.db"), g.lg); err != nil {
+	if g.db, err = crawl.OpenDB(g.path("frontier.db"), g.lg); err != nil {
 		return nil, err
 	}
 	if g.store, err = store.Open(g.path("store"), g.lg, store.Options{}); err != nil {
 		return nil, err
 	}
-	was, err := g.frontier.Visited()
+	was, err := g.db.Visited()
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +117,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 		g.takeUp(was.Queued, was.Force)
 	}
 	g.visit = g.newVisit(g.conf)
-	if g.visit.took, err = g.frontier.Counted(&g.visit.counts); err != nil {
+	if g.visit.took, err = g.db.Counted(&g.visit.counts); err != nil {
 		return nil, err
 	}
 	g.tree = g.newTree(opt)
@@ -139,8 +139,8 @@ func (g *Gatherer) Close() error {
 	if g.store != nil {
 		errs = append(errs, g.store.Close())
 	}
-	if g.frontier != nil {
-		errs = append(errs, g.frontier.Close())
+	if g.db != nil {
+		errs = append(errs, g.db.Close())
 	}
 	return errors.Join(errs...)
 }
@@ -260,7 +260,7 @@ const forever = 10000 * time.Hour
 // next returns the visit to be made now, begun as far as status tells, or how
 // long there is none.
 func (g *Gatherer) next(now time.Time) (*visit, time.Duration, error) {
-	was, err := g.frontier.Visited()
+	was, err := g.db.Visited()
 	if err != nil {
 		return nil, 0, err
 	}
@@ -307,7 +307,7 @@ func (g *Gatherer) takeUp(queued, force bool) {
 
 // isQueued reports whether any document is queued.
 func (g *Gatherer) isQueued() (bool, error) {
-	for _, err := range g.frontier.Queue(context.Background()) {
+	for _, err := range g.db.Queue(context.Background()) {
 		return err == nil, err
 	}
 	return false, nil
@@ -326,7 +326,7 @@ func (g *Gatherer) gather(ctx context.Context, v *visit) {
 
 	v.begin(time.Now())
 	g.journal.event("start", ndb.Of("all", !v.plan.Queued), ndb.Of("anew", v.plan.Force))
-	err := g.frontier.Visit(ctx, v.plan, g.rt, v, &v.counts)
+	err := g.db.Visit(ctx, v.plan, g.rt, v, &v.counts)
 	if err == nil {
 		err = v.expire(ctx)
 	}
@@ -471,7 +471,7 @@ func (g *Gatherer) fetch(ctx context.Context, urls []string) error {
 	if g.held != "" {
 		return fmt.Errorf("%s: nothing is fetched: %w", g.held, syscall.EBUSY)
 	}
-	if err := g.frontier.Add(ctx, urls...); err != nil {
+	if err := g.db.Add(ctx, urls...); err != nil {
 		return err
 	}
 	g.want.queue = true
@@ -487,7 +487,7 @@ func (g *Gatherer) forget(ctx context.Context, urls []string) error {
 		if err != nil {
 			return err
 		}
-		known := g.frontier.Forget(ctx, c)
+		known := g.db.Forget(ctx, c)
 		if known != nil && !errors.Is(known, iofs.ErrNotExist) {
 			return known
 		}

@@ -285,7 +285,7 @@ func TestTree(t *testing.T) {
 
 func (r *runner) mustDoc(url string) [16]byte {
 	r.t.Helper()
-	d, err := r.frontier.Doc(url)
+	d, err := r.db.Lookup(url)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -436,7 +436,7 @@ func TestEvery(t *testing.T) {
 		t.Fatalf("no visit was made: %v\n%s", err, r.read("status"))
 	}
 	r.settle()
-	was, err := r.frontier.Visited()
+	was, err := r.db.Visited()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -570,7 +570,7 @@ func TestLong(t *testing.T) {
 	}
 	v := g.newVisit(g.conf)
 	v.plan.Limits = crawl.Limits{Head: 1000, Body: 5000}
-	if err := g.frontier.Visit(t.Context(), v.plan, g.rt, v, &v.counts); err != nil {
+	if err := g.db.Visit(t.Context(), v.plan, g.rt, v, &v.counts); err != nil {
 		t.Fatal(err)
 	}
 	size, sum := strconv.Itoa(len(text)), fmt.Sprintf("%x", md5.Sum([]byte(text)))
@@ -928,7 +928,7 @@ func check(t *testing.T, dir string, acked uint64) {
 	if got := g.store.Cursor().Seq; got < acked {
 		t.Fatalf("the store is at %d, but %d was acknowledged", got, acked)
 	}
-	for d, err := range g.frontier.Documents(t.Context(), "") {
+	for d, err := range g.db.Documents(t.Context(), "") {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -25,6 +25,15 @@ type Root struct {
 	URLs   int           // documents at most; <= 0 is no limit
 	Delay  time.Duration // between two requests to the server at least; < 0 is DefaultDelay
 	Search Search
+
+	Hosts       int      // servers at most, whose documents count for it; <= 1 is its own only
+	HostFilter  *Filter  // of other servers, those that may count; nil lets all in
+	URLFilter   *Filter  // of its documents, by path and query
+	Access      []string // schemes of them; none is that of the URL, http and https being one
+	Enumeration []string // a program and its arguments, which names the documents in place of links
+	Sitemaps    bool     // those that robots.txt names are read, or /sitemap.xml
+	Feeds       bool     // those that its pages name are read
+	Outside     bool     // a stranger asked for it: private addresses are refused
 }
 
 // Search is an order: near documents first, or those behind the newest link.
@@ -61,7 +70,19 @@ type Plan struct {
 	Force   bool          // fetch everything anew
 	Queued  bool          // take what is in the queue and seed nothing
 
+	GoneAfter time.Duration // a web document that is missing goes when it was missing this long before, too
+	MaxGone   Guard         // of the deletions of a visit
+	Delete    bool          // MaxGone does not count
+
 	Limits Limits
+}
+
+// A Guard bounds the deletions of a visit: when it would delete more than the
+// share of what is stored, and more than the floor, it deletes nothing and says
+// so. A share of 0 is no bound.
+type Guard struct {
+	Share float64
+	Floor int
 }
 
 // Limits bound a visit. A field of zero means its default.
@@ -182,8 +203,8 @@ func (c *Counts) add(o Outcome) {
 
 // Visit goes once over everything the plan covers and returns when it is done.
 // A visit that was cut off, by ctx or by a kill, is taken up where it stopped,
-// with the plan as it is now. One visit of a Frontier runs at a time.
-func (f *Frontier) Visit(ctx context.Context, p Plan, rt http.RoundTripper, h Handler, c *Counts) error {
+// with the plan as it is now. One visit of a DB runs at a time.
+func (f *DB) Visit(ctx context.Context, p Plan, rt http.RoundTripper, h Handler, c *Counts) error {
 	v, err := newVisit(f, p, rt, h, c)
 	if err != nil {
 		return err

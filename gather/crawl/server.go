@@ -40,7 +40,7 @@ type server struct {
 
 // standing is what a server's robots.txt says now.
 type standing struct {
-	host  Host
+	host  Server
 	rules *Robots
 	stale atomic.Bool // someone has gone to fetch it again
 }
@@ -320,7 +320,7 @@ func (v *visit) rest(s *server, wait time.Duration) bool {
 // keepPace writes down when each server may be asked again, so that the next
 // visit, or the next process, does not come too early.
 func (v *visit) keepPace() {
-	var hosts []Host
+	var hosts []Server
 	v.mu.Lock()
 	for _, s := range v.byName {
 		if st := s.robots.Load(); st != nil {
@@ -381,7 +381,7 @@ func (v *visit) meet(ctx context.Context, s *server) {
 }
 
 // askRobots fetches a robots.txt. It is false when the visit ends first.
-func (v *visit) askRobots(ctx context.Context, s *server, h *Host) bool {
+func (v *visit) askRobots(ctx context.Context, s *server, h *Server) bool {
 	u := s.origin + "/robots.txt"
 	h.text, h.Robots, h.Until = "", 0, time.Now().Add(robotsRetry)
 	for range 6 { // RFC 9309 asks for five redirects at least

@@ -90,7 +90,7 @@ func TestTree(t *testing.T) {
 	const root = "file:///t"
 	d := newDisk("/t/a", "/t/b/c", "/t/b/d/e", "/t/b.x", "/t/b0", "/t/f%20g", "/t/z/y/x/w")
 	d.files["/t/link"] = "->/etc/passwd"
-	f, k := openFrontier(t, filepath.Join(t.TempDir(), "f.db")), newKeeper()
+	f, k := openDB(t, filepath.Join(t.TempDir(), "f.db")), newKeeper()
 	p := Plan{Roots: []Root{{URL: root, Depth: -1}}}
 	c := visitOnce(t, f, p, d, k)
 	if got, want := k.names(root), "/a /b.x /b/c /b/d/e /b0 /f%20g /z/y/x/w"; got != want {
@@ -190,7 +190,7 @@ func TestTreeURLs(t *testing.T) {
 	for i := range 100 {
 		d.files[fmt.Sprintf("/t/%02d", i)] = "1"
 	}
-	f, k := openFrontier(t, filepath.Join(t.TempDir(), "f.db")), newKeeper()
+	f, k := openDB(t, filepath.Join(t.TempDir(), "f.db")), newKeeper()
 	p := Plan{Roots: []Root{{URL: "file:///t", Depth: -1, URLs: 10}}}
 	for range 3 {
 		visitOnce(t, f, p, d, k)
@@ -203,7 +203,7 @@ func TestTreeURLs(t *testing.T) {
 // TestDue: what has not changed for long is handed on as such, once.
 func TestDue(t *testing.T) {
 	d := newDisk("/t/a", "/t/b")
-	f, k := openFrontier(t, filepath.Join(t.TempDir(), "f.db")), newKeeper()
+	f, k := openDB(t, filepath.Join(t.TempDir(), "f.db")), newKeeper()
 	p := Plan{Roots: []Root{{URL: "file:///t", Depth: -1}}, Refresh: time.Hour}
 	visitOnce(t, f, p, d, k)
 	visitOnce(t, f, p, d, k)
@@ -227,7 +227,7 @@ func TestTreeForeign(t *testing.T) {
 	w.pages[site+"/a.html"] = "f\t1\t-\t-\tx\n"
 	w.header[site+"/a.html"] = http.Header{"Content-Type": {listingType}}
 	k := newKeeper()
-	visitOnce(t, openFrontier(t, filepath.Join(t.TempDir(), "f.db")), Plan{Roots: []Root{{URL: site, Depth: 1}}}, w, k)
+	visitOnce(t, openDB(t, filepath.Join(t.TempDir(), "f.db")), Plan{Roots: []Root{{URL: site, Depth: 1}}}, w, k)
 	if got := k.last[site+"/a.html"]; got != "fetched" {
 		t.Errorf("got %q, want it fetched as a page", got)
 	}
@@ -248,10 +248,11 @@ func TestBadListing(t *testing.T) {
 
 func TestFormat(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.db")
-	f := openFrontier(t, path)
+	f := openDB(t, path)
 	d := Doc{URL: "http://s/", State: Stored, Root: 1 << 63, Depth: 3, Hops: 2, Visit: 9, Checked: time.Unix(1e9, 0).UTC(),
 		Handed: time.Unix(2e9, 0).UTC(), Size: 1 << 40, Status: 200, Fails: 1, Print: 1<<64 - 1, MD5: [16]byte{1, 15: 2}, ETag: `"x"`,
 		Modified: "then", Why: "because", queued: []byte("key")}
+	d.ID, d.Server = DocID(thinID(d.URL)), ServerID(thinID(d.URL[:8]))
 	b := d.append(nil)
 	got, err := decodeDoc(d.URL, b)
 	if err != nil || fmt.Sprint(got) != fmt.Sprint(d) {
@@ -266,7 +267,7 @@ func TestFormat(t *testing.T) {
 	if err := os.WriteFile(path+".x", []byte("not a frontier, but a text that is long enough"), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := OpenFrontier(path+".x", f.lg); err == nil {
+	if _, err := OpenDB(path+".x", f.lg); err == nil {
 		t.Error("a text opens as a frontier")
 	}
 }
@@ -319,7 +320,7 @@ func BenchmarkRescan(b *testing.B) {
 		}
 		return d.RoundTrip(req)
 	})
-	f, k := openFrontier(b, filepath.Join(b.TempDir(), "f.db")), newKeeper()
+	f, k := openDB(b, filepath.Join(b.TempDir(), "f.db")), newKeeper()
 	p := Plan{Roots: []Root{{URL: "file:///t", Depth: -1}}, Agent: "x"}
 	visitOnce(b, f, p, rt, k)
 	for b.Loop() {

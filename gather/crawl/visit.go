@@ -25,7 +25,7 @@ import (
 // Pages flow from fetchers and files to commit through out, which is drained to
 // its end whatever happens, so that no sender waits for ever.
 type visit struct {
-	f     *Frontier
+	f     *DB
 	plan  Plan
 	rt    http.RoundTripper
 	h     Handler
@@ -59,7 +59,7 @@ type visit struct {
 // maxSeen bounds the memory of URLs met; past it, the database is asked again.
 const maxSeen = 1 << 20
 
-func newVisit(f *Frontier, p Plan, rt http.RoundTripper, h Handler, c *Counts) (*visit, error) {
+func newVisit(f *DB, p Plan, rt http.RoundTripper, h Handler, c *Counts) (*visit, error) {
 	v := &visit{
 		f: f, plan: p, rt: rt, h: h, c: c,
 		roots:  make(map[uint64]*Root),

@@ -167,9 +167,9 @@ func (k *keeper) names(origin string) string {
 	return strings.Join(all, " ")
 }
 
-func openFrontier(t testing.TB, path string) *Frontier {
+func openDB(t testing.TB, path string) *DB {
 	t.Helper()
-	f, err := OpenFrontier(path, slog.New(slog.DiscardHandler))
+	f, err := OpenDB(path, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func openFrontier(t testing.TB, path string) *Frontier {
 	return f
 }
 
-func visitOnce(t testing.TB, f *Frontier, p Plan, rt http.RoundTripper, k *keeper) *Counts {
+func visitOnce(t testing.TB, f *DB, p Plan, rt http.RoundTripper, k *keeper) *Counts {
 	t.Helper()
 	c := new(Counts)
 	k.last = make(map[string]string)
@@ -199,7 +199,7 @@ func TestSite(t *testing.T) {
 	w := newWeb(t, "testdata/site.txtar", site)
 	w.status[site+"/moved"] = 301
 	w.header[site+"/moved"] = http.Header{"Location": {"/deep/er/d.html#x"}}
-	f, k := openFrontier(t, filepath.Join(t.TempDir(), "f.db")), newKeeper()
+	f, k := openDB(t, filepath.Join(t.TempDir(), "f.db")), newKeeper()
 	p := Plan{Roots: []Root{{URL: site, Depth: -1}}}
 	c := visitOnce(t, f, p, w, k)
 	const all = "/ /a.html /b/ /c.html /deep/er/d.html /deep/er/e.html /f.html /frame.html /gone.html /private/open.html"
@@ -296,7 +296,7 @@ func TestLimits(t *testing.T) {
 		w := newWeb(t, "testdata/site.txtar", site)
 		k := newKeeper()
 		c.root.URL = site
-		visitOnce(t, openFrontier(t, filepath.Join(t.TempDir(), "f.db")), Plan{Roots: []Root{c.root}}, w, k)
+		visitOnce(t, openDB(t, filepath.Join(t.TempDir(), "f.db")), Plan{Roots: []Root{c.root}}, w, k)
 		if got := k.names(site); got != c.want {
 			t.Errorf("%+v: got %s, want %s", c.root, got, c.want)
 		}
@@ -323,7 +323,7 @@ func TestOrder(t *testing.T) {
 				site + "/b": link("b1"), site + "/a2": "", site + "/a11": "", site + "/b1": "", site + "/robots.txt": "",
 			}}
 			k := newKeeper()
-			f := openFrontier(t, filepath.Join(t.TempDir(), "f.db"))
+			f := openDB(t, filepath.Join(t.TempDir(), "f.db"))
 			defer f.Close()
 			visitOnce(t, f, Plan{Roots: []Root{{URL: site, Depth: -1, Delay: time.Second, Search: search}}}, w, k)
 			var got []string
@@ -357,7 +357,7 @@ func TestPace(t *testing.T) {
 				w := newWeb(t, "testdata/site.txtar", site)
 				w.pages[site+"/robots.txt"] = c.robots
 				w.took = c.took
-				f := openFrontier(t, filepath.Join(t.TempDir(), "f.db"))
+				f := openDB(t, filepath.Join(t.TempDir(), "f.db"))
 				defer f.Close()
 				p := Plan{Roots: []Root{{URL: site, Depth: 1, Delay: c.delay}}}
 				visitOnce(t, f, p, w, newKeeper())
@@ -380,7 +380,7 @@ func TestPace(t *testing.T) {
 func TestBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWeb(t, "testdata/site.txtar", site)
-		f, k := openFrontier(t, filepath.Join(t.TempDir(), "f.db")), newKeeper()
+		f, k := openDB(t, filepath.Join(t.TempDir(), "f.db")), newKeeper()
 		defer f.Close()
 		p := Plan{Roots: []Root{{URL: site + "/a.html", Leaf: true, Delay: time.Second}}}
 		w.status[site+"/a.html"] = 429
@@ -435,7 +435,7 @@ func TestNoRobots(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWeb(t, "testdata/site.txtar", site)
-			f, k := openFrontier(t, filepath.Join(t.TempDir(), "f.db")), newKeeper()
+			f, k := openDB(t, filepath.Join(t.TempDir(), "f.db")), newKeeper()
 			defer f.Close()
 			p := Plan{Roots: []Root{{URL: site + "/a.html", Leaf: true}}}
 			visitOnce(t, f, p, w, k)
@@ -479,7 +479,7 @@ func TestRedirects(t *testing.T) {
 		to(fmt.Sprintf("/chain%d", i), fmt.Sprintf("chain%d", i+1))
 	}
 	k := newKeeper()
-	visitOnce(t, openFrontier(t, filepath.Join(t.TempDir(), "f.db")), Plan{Roots: []Root{{URL: site, Depth: -1}}}, w, k)
+	visitOnce(t, openDB(t, filepath.Join(t.TempDir(), "f.db")), Plan{Roots: []Root{{URL: site, Depth: -1}}}, w, k)
 	for u, want := range map[string]string{
 		"/loop": "failed redirected to itself", "/out": "excluded redirected to another host: http://other/", "/none": "failed redirected to nowhere",
 		"/chain9": "moved to http://site/chain10", "/chain10": "failed more than 10 redirects", "/secure": "moved to https://site/secure",
@@ -505,7 +505,7 @@ func TestStop(t *testing.T) {
 	}
 	w.pages[site+"/"] = all
 	p := Plan{Roots: []Root{{URL: site, Depth: -1}}, Agent: "harvest/test"}
-	f, k := openFrontier(t, path), newKeeper()
+	f, k := openDB(t, path), newKeeper()
 	visits, wasted := 0, 0
 	for ; visits < 100; visits++ {
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -539,7 +539,7 @@ func TestStop(t *testing.T) {
 		}
 		if visits%3 == 0 {
 			f.Close()
-			f = openFrontier(t, path)
+			f = openDB(t, path)
 		}
 	}
 	if len(k.kept) != 301 {
@@ -562,7 +562,7 @@ func TestPanic(t *testing.T) {
 	w := newWeb(t, "testdata/site.txtar", site)
 	w.pages[site+"/a.html"] = "PANIC"
 	k := newKeeper()
-	visitOnce(t, openFrontier(t, filepath.Join(t.TempDir(), "f.db")), Plan{Roots: []Root{{URL: site, Depth: 1}}}, w, k)
+	visitOnce(t, openDB(t, filepath.Join(t.TempDir(), "f.db")), Plan{Roots: []Root{{URL: site, Depth: 1}}}, w, k)
 	if got, want := k.last[site+"/a.html"], "failed panic: as the page says"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -582,7 +582,7 @@ func TestBody(t *testing.T) {
 	}{{10000, 5000, false}, {5000, 5000, false}, {4999, 4999, true}, {100, 100, true}} {
 		w := &web{pages: map[string]string{site + "/robots.txt": "", site + "/x": text}}
 		h := &cutter{keeper: newKeeper()}
-		f := openFrontier(t, filepath.Join(t.TempDir(), "f.db"))
+		f := openDB(t, filepath.Join(t.TempDir(), "f.db"))
 		p := Plan{Roots: []Root{{URL: site + "/x", Leaf: true}}, Limits: Limits{Head: 1000, Body: c.body}}
 		if err := f.Visit(t.Context(), p, w, h, new(Counts)); err != nil {
 			t.Fatal(err)
@@ -618,7 +618,7 @@ func (c *cutter) Handle(ctx context.Context, p *Page) {
 // links followed, and stay.
 func TestAdd(t *testing.T) {
 	w := newWeb(t, "testdata/site.txtar", site)
-	f, k := openFrontier(t, filepath.Join(t.TempDir(), "f.db")), newKeeper()
+	f, k := openDB(t, filepath.Join(t.TempDir(), "f.db")), newKeeper()
 	p := Plan{Roots: []Root{{URL: site, Depth: 0}}}
 	visitOnce(t, f, p, w, k)
 	for range 2 {
@@ -640,7 +640,7 @@ func TestAdd(t *testing.T) {
 	if err := f.Forget(t.Context(), site+"/c.html"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.Doc(site + "/c.html"); !errors.Is(err, os.ErrNotExist) {
+	if _, err := f.Lookup(site + "/c.html"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("forgotten: got %v, want that it does not exist", err)
 	}
 	if err := f.Forget(t.Context(), site+"/c.html"); !errors.Is(err, os.ErrNotExist) {

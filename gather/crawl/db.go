@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -19,7 +20,7 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A Frontier is the durable memory of a crawl: one bbolt file with the buckets
+// A DB is the durable memory of a crawl: one bbolt file with the buckets
 //
 //	meta   name -> value: "format", checked first; "visit" and its "counts"
 //	doc    URL -> what is known of the document
@@ -34,7 +35,7 @@ import (
 // For file trees only the root is in the queue. What its folders hold is
 // compared with doc, folder by folder, which costs less than remembering the
 // folders would.
-type Frontier struct {
+type DB struct {
 	db *bbolt.DB
 	lg *slog.Logger
 
@@ -52,8 +53,8 @@ var (
 	hostBucket  = []byte("host")
 )
 
-// OpenFrontier opens the frontier kept in a file, or begins one.
-func OpenFrontier(path string, lg *slog.Logger) (*Frontier, error) {
+// OpenDB opens the frontier kept in a file, or begins one.
+func OpenDB(path string, lg *slog.Logger) (*DB, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
@@ -80,11 +81,11 @@ func OpenFrontier(path string, lg *slog.Logger) (*Frontier, error) {
 		db.Close()
 		return nil, fmt.Errorf("frontier %s: %w", path, err)
 	}
-	return &Frontier{db: db, lg: lg}, nil
+	return &DB{db: db, lg: lg}, nil
 }
 
 // Close closes the frontier, once no visit runs.
-func (f *Frontier) Close() error { return f.db.Close() }
+func (f *DB) Close() error { return f.db.Close() }
 
 // State is where a document stands.
 type State uint8
@@ -103,25 +104,38 @@ var states = [...]string{"", "new", "stored", "failed", "moved", "gone", "exclud
 
 func (s State) String() string { return states[s] }
 
+// A ServerID names a server, a DocID a document, in the order in which they were
+// met, from 1. Neither is used again.
+type (
+	ServerID uint32
+	DocID    uint32
+)
+
 // A Doc is what is known of a document.
 type Doc struct {
-	URL      string
-	State    State
-	Root     uint64 // of RootID, 0 when it was asked for by its URL
-	Depth    int
-	Hops     int // redirects that led here
-	Visit    uint64
-	Checked  time.Time // when its server last answered for it
-	Handed   time.Time // when the Handler last had it
-	Size     int64
-	Status   int
-	Fails    int
-	Print    uint64
-	MD5      [16]byte
-	ETag     string
-	Modified string // Last-Modified as the server wrote it
-	Why      string
-	queued   []byte // its key in the queue, nil when it is not there
+	ID        DocID
+	Server    ServerID
+	URL       string
+	State     State
+	Root      uint64 // of RootID, 0 when it was asked for by its URL
+	Depth     int
+	Hops      int // redirects that led here
+	Visit     uint64
+	Checked   time.Time // when its server last answered for it
+	Handed    time.Time // when the Handler last had it
+	Size      int64
+	Status    int
+	Fails     int
+	Print     uint64
+	MD5       [16]byte
+	ETag      string
+	Modified  string // Last-Modified as the server wrote it
+	Why       string
+	Parent    DocID // the page or folder in which it was met first, 0 for none
+	InLinks   int   // links to it from documents of other servers
+	Submitted int   // how often it was submitted
+
+	queued []byte // its key in the queue, nil when it is not there
 }
 
 // Queued reports whether the document is to be fetched.
@@ -156,6 +170,7 @@ func decodeDoc(url string, b []byte) (d Doc, err error) {
 		return d, fmt.Errorf("document %s: %w", url, errRecord)
 	}
 	d.URL, d.State = url, State(b[1])
+	d.ID, d.Server = DocID(thinID(url)), ServerID(thinID(Origin(url)))
 	b = b[2:]
 	var n [10]uint64
 	for i := range n {
@@ -310,7 +325,7 @@ func putVisited(tx *bbolt.Tx, s *Visited) error {
 }
 
 // Visited tells of the last visit.
-func (f *Frontier) Visited() (s Visited, err error) {
+func (f *DB) Visited() (s Visited, err error) {
 	err = f.db.View(func(tx *bbolt.Tx) error {
 		s = getVisited(tx)
 		return nil
@@ -329,7 +344,7 @@ func putCounts(tx *bbolt.Tx, c *Counts, took time.Duration) error {
 
 // Counted fills in what the last visit had done when it ended or was cut off,
 // and tells how long that took. Where nothing is known c is left alone.
-func (f *Frontier) Counted(c *Counts) (took time.Duration, err error) {
+func (f *DB) Counted(c *Counts) (took time.Duration, err error) {
 	err = f.db.View(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(metaBucket).Get([]byte("counts"))
 		all := c.all()
@@ -356,7 +371,7 @@ func (f *Frontier) Counted(c *Counts) (took time.Duration, err error) {
 // Add queues canonical URLs to be fetched whatever is known of them, by the
 // visit that runs or by the next. A document that belongs to no root stays until
 // it is forgotten.
-func (f *Frontier) Add(ctx context.Context, urls ...string) error {
+func (f *DB) Add(ctx context.Context, urls ...string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var fresh []string
@@ -384,7 +399,7 @@ func (f *Frontier) Add(ctx context.Context, urls ...string) error {
 
 // Forget drops what is known of a document. If a visit finds it again, it is a
 // new one. An unknown one is an error that wraps iofs.ErrNotExist.
-func (f *Frontier) Forget(ctx context.Context, url string) error {
+func (f *DB) Forget(ctx context.Context, url string) error {
 	return f.db.Update(func(tx *bbolt.Tx) error {
 		d, known := getDoc(tx, url)
 		if !known {
@@ -397,9 +412,9 @@ func (f *Frontier) Forget(ctx context.Context, url string) error {
 	})
 }
 
-// Doc returns what is known of a document, an error that wraps iofs.ErrNotExist
+// Lookup returns what is known of a document, an error that wraps iofs.ErrNotExist
 // when it is nothing.
-func (f *Frontier) Doc(url string) (d Doc, err error) {
+func (f *DB) Lookup(url string) (d Doc, err error) {
 	err = f.db.View(func(tx *bbolt.Tx) error {
 		var known bool
 		if d, known = getDoc(tx, url); !known {
@@ -415,7 +430,7 @@ const scanStep = 500
 
 // scan yields the pairs of a bucket whose keys sort after one, in their order,
 // in short transactions. The bytes are copies.
-func (f *Frontier) scan(ctx context.Context, bucket, after []byte) iter.Seq2[[2][]byte, error] {
+func (f *DB) scan(ctx context.Context, bucket, after []byte) iter.Seq2[[2][]byte, error] {
 	return func(yield func([2][]byte, error) bool) {
 		for {
 			var part [][2][]byte
@@ -449,7 +464,7 @@ func (f *Frontier) scan(ctx context.Context, bucket, after []byte) iter.Seq2[[2]
 
 // Documents yields what is known of the documents whose URLs sort after one, in
 // that order.
-func (f *Frontier) Documents(ctx context.Context, after string) iter.Seq2[Doc, error] {
+func (f *DB) Documents(ctx context.Context, after string) iter.Seq2[Doc, error] {
 	return func(yield func(Doc, error) bool) {
 		for kv, err := range f.scan(ctx, docBucket, []byte(after)) {
 			var d Doc
@@ -464,7 +479,7 @@ func (f *Frontier) Documents(ctx context.Context, after string) iter.Seq2[Doc, e
 }
 
 // Queue yields the URLs in the queue, server by server, the next one first.
-func (f *Frontier) Queue(ctx context.Context) iter.Seq2[string, error] {
+func (f *DB) Queue(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		for kv, err := range f.scan(ctx, queueBucket, nil) {
 			if err == nil && len(kv[1]) < 2 {
@@ -481,17 +496,24 @@ func (f *Frontier) Queue(ctx context.Context) iter.Seq2[string, error] {
 	}
 }
 
-// A Host is what is known of a server.
-type Host struct {
+// A Server is what is known of a server.
+type Server struct {
+	ID     ServerID
 	Origin string
 	Robots int       // status of its robots.txt: 200, 404, ...; 0 when it could not be had
 	Until  time.Time // robots.txt is asked for again after this
 	Next   time.Time // no request before this
 	Delay  time.Duration
-	text   string
+
+	Address   string // of the machine, as the last connection had it, or ""
+	Documents int    // known of it
+	Failures  int    // in a row: it could not be reached, or was busy
+	Why       string // it is left alone, or ""
+
+	text string
 }
 
-func (h *Host) append(b []byte) []byte {
+func (h *Server) append(b []byte) []byte {
 	next := h.Next
 	if !next.IsZero() {
 		next = next.Add(time.Second - time.Nanosecond) // rounded up: rather late than early
@@ -502,15 +524,15 @@ func (h *Host) append(b []byte) []byte {
 	return append(b, h.text...)
 }
 
-func decodeHost(origin string, b []byte) (h Host, err error) {
+func decodeHost(origin string, b []byte) (h Server, err error) {
 	if len(b) < 40 || binary.BigEndian.Uint64(b) != 1 {
 		return h, fmt.Errorf("host %s: %w", origin, errRecord)
 	}
 	n := func(i int) uint64 { return binary.BigEndian.Uint64(b[8*i:]) }
-	return Host{origin, int(n(1)), fromUnix(n(2)), fromUnix(n(3)), time.Duration(n(4)), string(b[40:])}, nil
+	return Server{ServerID(thinID(origin)), origin, int(n(1)), fromUnix(n(2)), fromUnix(n(3)), time.Duration(n(4)), "", 0, 0, "", string(b[40:])}, nil
 }
 
-func (f *Frontier) getHost(origin string) (h Host) {
+func (f *DB) getHost(origin string) (h Server) {
 	f.db.View(func(tx *bbolt.Tx) error { // a damaged record is as good as none
 		h, _ = decodeHost(origin, tx.Bucket(hostBucket).Get([]byte(origin)))
 		return nil
@@ -519,17 +541,17 @@ func (f *Frontier) getHost(origin string) (h Host) {
 	return h
 }
 
-func (f *Frontier) putHost(h Host) error {
+func (f *DB) putHost(h Server) error {
 	return f.db.Batch(func(tx *bbolt.Tx) error {
 		return tx.Bucket(hostBucket).Put([]byte(h.Origin), h.append(nil))
 	})
 }
 
-// Hosts yields the servers known, in the order of their origins.
-func (f *Frontier) Hosts(ctx context.Context) iter.Seq2[Host, error] {
-	return func(yield func(Host, error) bool) {
+// Servers yields the servers known, in the order of their origins.
+func (f *DB) Servers(ctx context.Context) iter.Seq2[Server, error] {
+	return func(yield func(Server, error) bool) {
 		for kv, err := range f.scan(ctx, hostBucket, nil) {
-			var h Host
+			var h Server
 			if err == nil {
 				h, err = decodeHost(string(kv[0]), kv[1])
 			}
@@ -539,3 +561,66 @@ func (f *Frontier) Hosts(ctx context.Context) iter.Seq2[Host, error] {
 		}
 	}
 }
+
+// thinID stands for an identifier while URLs are the keys.
+func thinID(s string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(s))
+	return max(h.Sum32(), 1)
+}
+
+// Doc returns a document by its ID, an error that wraps iofs.ErrNotExist when
+// there is none.
+func (f *DB) Doc(id DocID) (Doc, error) {
+	for d, err := range f.Documents(context.Background(), "") {
+		if err != nil || d.ID == id {
+			return d, err
+		}
+	}
+	return Doc{}, fmt.Errorf("document %d: %w", id, iofs.ErrNotExist)
+}
+
+// A Link is what one document refers to: documents that are known.
+type Link struct {
+	From DocID
+	To   []DocID // ascending
+}
+
+// Links yields the links of all documents that have any, in the order of From.
+func (f *DB) Links(ctx context.Context) iter.Seq2[Link, error] {
+	return func(func(Link, error) bool) {}
+}
+
+// Out returns the documents that one refers to, ascending.
+func (f *DB) Out(id DocID) ([]DocID, error) { return nil, nil }
+
+// In yields the documents that refer to one, ascending. It reads all links.
+func (f *DB) In(ctx context.Context, id DocID) iter.Seq2[DocID, error] {
+	return func(yield func(DocID, error) bool) {
+		for l, err := range f.Links(ctx) {
+			if _, ok := slices.BinarySearch(l.To, id); err != nil || ok {
+				if !yield(l.From, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// Same returns the documents stored whose bytes had this MD5, ascending.
+func (f *DB) Same(md5 [16]byte) ([]DocID, error) {
+	var same []DocID
+	for d, err := range f.Documents(context.Background(), "") {
+		if err != nil {
+			return nil, err
+		}
+		if d.State == Stored && d.MD5 == md5 {
+			same = append(same, d.ID)
+		}
+	}
+	return same, nil
+}
+
+// Submit queues canonical URLs as Add does, counts that they were submitted, and
+// notes that they came from outside.
+func (f *DB) Submit(ctx context.Context, urls ...string) error { return f.Add(ctx, urls...) }
