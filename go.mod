@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	9fans.net/go v0.0.7
+	github.com/andybalholm/brotli v1.2.8
 	github.com/blevesearch/snowballstem v0.9.0
 	github.com/clipperhouse/uax29/v2 v2.7.0
 	github.com/hanwen/go-fuse/v2 v2.12.1
@@ -24,5 +25,6 @@ require (
 require (
 	github.com/bits-and-blooms/bitset v1.20.0 // indirect
 	github.com/fhs/mux9p v0.3.1 // indirect
+	github.com/stretchr/testify v1.12.1 // indirect
 	golang.org/x/tools v0.51.0 // indirect
 )
