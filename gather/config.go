@@ -24,6 +24,9 @@ type config struct {
 	fullText bool
 	agent    string // "" is the program's own
 	from     string
+
+	selection  selection
+	duplicates string // "drop", "keep", or "": drop those of servers
 }
 
 // A pattern lets URLs in or keeps them out; the first that matches decides.
@@ -55,6 +58,8 @@ func parseConfig(text string) (*config, error) {
 			err = c.source(e, urls)
 		case "allow", "deny":
 			err = c.pattern(e)
+		case "select":
+			err = c.selection.parse(e)
 		default:
 			for _, p := range e.Pairs {
 				if line := seen[p.Key]; line != 0 {
@@ -194,8 +199,10 @@ func (c *config) setting(e ndb.Entry, p ndb.Pair) (err error) {
 		c.agent, err = header(e, p)
 	case "from":
 		c.from, err = header(e, p)
+	case "duplicates":
+		c.duplicates, err = copies(e, p)
 	default:
-		err = e.Errorf(p, "unknown key '%s'; there are root, leaf, allow, deny, every, refresh, ttl, fulltext, user-agent and from", p.Key)
+		err = e.Errorf(p, "unknown key '%s'; there are root, leaf, allow, deny, select, duplicates, every, refresh, ttl, fulltext, user-agent and from", p.Key)
 	}
 	return err
 }
