@@ -50,6 +50,8 @@ func gatherKinds() []gatherKind {
 	return []gatherKind{
 		{"site", "", "a real documentation site on nginx: all of it, and again unchanged", (*gatherBench).site},
 		{"local", "[DIR…]", "trees of files: all of them, unchanged, and with one file changed", (*gatherBench).local},
+		{"hosts", "", "many small hosts, politely: what the hosts saw", (*gatherBench).world},
+		{"traps", "", "a site that never ends: how many requests until the Gatherer does", (*gatherBench).traps},
 		{"visit", "DIR", "one visit of the Gatherer whose state is in DIR; the others call it", (*gatherBench).visit},
 	}
 }
@@ -92,6 +94,10 @@ func (b *gatherBench) flags(fl *pflag.FlagSet) {
 	fl.StringArrayVar(&b.also, "peer", nil, "measure another crawler or tool: NAME=COMMAND, in which $URL, $DIR and $OUT are replaced")
 	fl.BoolVar(&b.gzip, "gzip", false, "site: have the server compress")
 	fl.IntVar(&b.generate, "generate", 0, "local: make so many small files and gather those")
+	fl.IntVar(&b.hosts, "hosts", 10_000, "hosts, known: so many servers")
+	fl.IntVar(&b.pages, "pages", 6, "hosts: pages of each")
+	fl.DurationVar(&b.delay, "delay", time.Second, "hosts: between two requests to one of them")
+	fl.DurationVar(&b.most, "most", 2*time.Minute, "traps: stop a Gatherer that does not end by itself after this long")
 }
 
 // A gathering is what one visit did and took, as a process of its own.

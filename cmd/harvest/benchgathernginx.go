@@ -126,20 +126,20 @@ func (n *nginx) stop() (log accessLog, err error) {
 type accessLog struct {
 	cpu         time.Duration // of the server
 	requests    int
-	pages       int            // different HTML pages sent
-	again       int            // requests for what was sent before
-	unchanged   int            // answered by 304
-	forbidden   int            // that robots.txt forbids
-	conns       int            // connections
-	bytes       int64          // of bodies
-	gaps        []float64      // seconds between requests
-	sent        map[string]int // how often each was sent
+	pages       int                  // different HTML pages sent
+	again       int                  // requests for what was sent before
+	unchanged   int                  // answered by 304
+	forbidden   int                  // that robots.txt forbids
+	conns       int                  // connections
+	bytes       int64                // of bodies
+	sent        map[string]int       // how often each page was sent
+	times       map[string][]float64 // when something was asked for, in seconds
 	connections map[string]bool
 }
 
 // read takes the lines of a log.
 func (l *accessLog) read(r io.Reader) error {
-	l.sent, l.connections = make(map[string]int), make(map[string]bool)
+	l.sent, l.times, l.connections = make(map[string]int), make(map[string][]float64), make(map[string]bool)
 	for lines := bufio.NewScanner(r); ; {
 		if !lines.Scan() {
 			l.conns = len(l.connections)
@@ -147,17 +147,19 @@ func (l *accessLog) read(r io.Reader) error {
 		}
 		f := strings.SplitN(lines.Text(), " ", 5)
 		if len(f) == 5 {
-			l.add(f[1], f[2], f[3], f[4])
+			l.add(f[0], f[1], f[2], f[3], f[4])
 		}
 	}
 }
 
-func (l *accessLog) add(conn, status, bytes, uri string) {
+func (l *accessLog) add(at, conn, status, bytes, uri string) {
 	l.requests++
 	l.connections[conn] = true
-	n, err := strconv.ParseInt(bytes, 10, 64)
-	if err == nil {
+	if n, err := strconv.ParseInt(bytes, 10, 64); err == nil {
 		l.bytes += n
+	}
+	if t, err := strconv.ParseFloat(at, 64); err == nil {
+		l.times[uri] = append(l.times[uri], t)
 	}
 	if strings.HasPrefix(uri, "/python/whatsnew/") && !strings.HasPrefix(uri, "/python/whatsnew/3.11.html") {
 		l.forbidden++
@@ -173,4 +175,29 @@ func (l *accessLog) add(conn, status, bytes, uri string) {
 			l.pages++
 		}
 	}
+}
+
+// count is how many requests there were below a path.
+func (l *accessLog) count(below string) (n int) {
+	for uri, times := range l.times {
+		if strings.HasPrefix(uri, below) {
+			n += len(times)
+		}
+	}
+	return n
+}
+
+// rest tells how long a path was left alone between two requests.
+func (l *accessLog) rest(uri string) string {
+	times := l.times[uri]
+	least := 0.0
+	for i := 1; i < len(times); i++ {
+		if gap := times[i] - times[i-1]; i == 1 || gap < least {
+			least = gap
+		}
+	}
+	if len(times) < 2 {
+		return "never asked for again"
+	}
+	return fmt.Sprintf("asked for again after %.1f s at the soonest", least)
 }

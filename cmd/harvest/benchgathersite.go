@@ -44,18 +44,29 @@ const siteTraps = `<!doctype html><title>Traps</title><a href="/trap/1/">calenda
 <a href="/soft404/x">soft</a>
 `
 
-// newSite lays out the site in dir: the manuals behind links, robots.txt with an
-// exception to its rule, and site maps of every page.
-func newSite(dir string) (*nginx, error) {
+// emptySite is the site without its manuals.
+func emptySite(dir string) (*nginx, error) {
 	port, err := freePort()
 	if err != nil {
 		return nil, err
 	}
-	n := &nginx{dir: dir, addr: "127.0.0.1:" + port, conf: sitePaths}
 	www := filepath.Join(dir, "www")
-	if err := os.MkdirAll(www, 0o755); err != nil {
+	if err := errors.Join(os.RemoveAll(dir), os.MkdirAll(www, 0o755)); err != nil {
 		return nil, err
 	}
+	err = errors.Join(os.WriteFile(filepath.Join(www, "index.html"), []byte(siteHome), 0o644),
+		os.WriteFile(filepath.Join(www, "traps.html"), []byte(siteTraps), 0o644))
+	return &nginx{dir: dir, addr: "127.0.0.1:" + port, conf: sitePaths}, err
+}
+
+// newSite lays out the site in dir: the manuals behind links, robots.txt with an
+// exception to its rule, and site maps of every page.
+func newSite(dir string) (*nginx, error) {
+	n, err := emptySite(dir)
+	if err != nil {
+		return nil, err
+	}
+	www := filepath.Join(dir, "www")
 	var pages []string
 	for name, path := range siteManuals {
 		if path, err = filepath.EvalSymlinks(path); err != nil {
@@ -77,8 +88,6 @@ func newSite(dir string) (*nginx, error) {
 	slices.Sort(pages)
 	home := "http://" + n.addr
 	files := map[string]string{
-		"index.html": siteHome,
-		"traps.html": siteTraps,
 		"robots.txt": "User-agent: *\nDisallow: /python/whatsnew/\nAllow: /python/whatsnew/3.11.html\nSitemap: " + home + "/sitemap.xml\n",
 	}
 	siteMaps(files, home, pages)
@@ -119,11 +128,7 @@ func (b *gatherBench) site(ctx context.Context, args []string, std std) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, done()) }()
-	www := filepath.Join(work, "site")
-	if err := os.RemoveAll(www); err != nil {
-		return err
-	}
-	n, err := newSite(www)
+	n, err := newSite(filepath.Join(work, "site"))
 	if err != nil {
 		return fmt.Errorf("the site: %w", err)
 	}
