@@ -71,10 +71,12 @@ var (
 	homes = map[string][]string{
 		"github.com/blevesearch/snowballstem": {"harvest/index"},
 		"github.com/clipperhouse/uax29":       {"harvest/index"},
+		"github.com/fsnotify/fsnotify":        {"harvest/gather"},
 		"github.com/hanwen/go-fuse":           {"harvest/fs/fuse"},
 		"github.com/jimsmart/grobotstxt":      {"harvest/gather/crawl"},
 		"github.com/klauspost/compress":       append([]string{"harvest/fs/ninep"}, domains...),
 		"github.com/knusbaum/go9p":            {"harvest/fs/ninep"},
+		"github.com/mmcdole/gofeed":           {"harvest/gather/crawl"},
 		"github.com/nlnwa/whatwg-url":         {"harvest/gather/crawl", "harvest/gather/essence", "harvest/gather/fetch"},
 		"github.com/rogpeppe/go-internal":     {"harvest/fs/fstest"},
 		"github.com/spf13/pflag":              {"harvest/cmd/harvest"},

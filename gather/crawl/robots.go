@@ -13,8 +13,9 @@ import (
 // them: the groups that name the agent, or else those for *; the longest
 // matching pattern decides, and Allow among equals.
 type Robots struct {
-	rules []rule        // longest pattern first
-	Delay time.Duration // Crawl-delay, or 0
+	rules    []rule        // longest pattern first
+	Delay    time.Duration // Crawl-delay, or 0
+	Sitemaps []string      // of the Sitemap lines, which are for all agents, as they stand
 }
 
 type rule struct {
@@ -26,15 +27,28 @@ type rule struct {
 // 1e9' is a way to say Disallow and is not our way to hear it.
 const maxDelay = 24 * time.Hour
 
+// Bounds of a robots.txt: RFC 9309 asks for 500 KiB to be read at least, and so
+// many are; a rule in what is beyond is not obeyed, as it is by no reader.
+const (
+	maxRobots   = 500 << 10
+	maxSitemaps = 100
+)
+
 // ParseRobots reads a robots.txt for an agent, of whose name only the product
-// counts: "harvest" of "harvest/1.0 (+http://site)".
+// counts: "harvest" of "harvest/1.0 (+http://site)". What is beyond 500 KiB is
+// not read.
 func ParseRobots(text, agent string) *Robots {
+	if len(text) > maxRobots {
+		text = text[:maxRobots]
+		text = text[:strings.LastIndexByte(text, '\n')+1] // half a rule is another rule
+	}
 	g := &groups{agent: product(agent)}
 	grobotstxt.Parse(text, g)
 	r := &g.global
 	if g.seen {
 		r = &g.own
 	}
+	r.Sitemaps = g.sitemaps
 	// A longer pattern decides over a shorter, and Allow over Disallow.
 	slices.SortStableFunc(r.rules, func(a, b rule) int {
 		if len(a.pattern) != len(b.pattern) {
@@ -73,6 +87,7 @@ type groups struct {
 	seen         bool // a group names the agent
 	inOwn, inAll bool // the lines now read are for the agent, for all
 	closed       bool // the next User-agent begins a group
+	sitemaps     []string
 }
 
 func (g *groups) HandleRobotsStart() {}
@@ -106,7 +121,12 @@ func (g *groups) HandleDisallow(_ int, v string) {
 	}
 }
 
-func (g *groups) HandleSitemap(int, string) {}
+// HandleSitemap takes the lines about sitemaps, wherever they stand.
+func (g *groups) HandleSitemap(_ int, v string) {
+	if len(g.sitemaps) < maxSitemaps && v != "" && len(v) <= maxURL && !slices.Contains(g.sitemaps, v) {
+		g.sitemaps = append(g.sitemaps, v)
+	}
+}
 
 func (g *groups) HandleUnknownAction(_ int, action, v string) {
 	if !strings.EqualFold(action, "crawl-delay") {

@@ -14,7 +14,7 @@ import (
 // Those that may fail have URLs with bytes that canonical URLs never have, or an
 // agent's name with a blank in it.
 func TestRobotsSuite(t *testing.T) {
-	f, err := os.Open("../../../shared/data/robots-cases.jsonl")
+	f, err := os.Open("testdata/robots-cases.jsonl")
 	if err != nil {
 		t.Skipf("the cases of google/robotstxt are not here: %v", err)
 	}

@@ -3,6 +3,7 @@ package crawl
 import (
 	"fmt"
 	iofs "io/fs"
+	"slices"
 	"strings"
 
 	"github.com/nlnwa/whatwg-url/url"
@@ -223,6 +224,29 @@ func upper(c byte) byte {
 		return c - 0x20
 	}
 	return c
+}
+
+// schemes are those that a URL that is gathered may have.
+var schemes = []string{"file", "ftp", "ftps", "gopher", "http", "https", "mbox", "news", "nntp", "nntps"}
+
+// ParseAccess reads a list of schemes as the original's Access= has it, as in
+// HTTP|FTP|Gopher; https is http, and a scheme over TLS its plain one. A scheme
+// that is not known here (wais, telnet) is an error, that wraps iofs.ErrInvalid.
+func ParseAccess(list string) ([]string, error) {
+	var out []string
+	for w := range strings.FieldsFuncSeq(strings.ToLower(list), func(r rune) bool { return r == '|' || r == ',' }) {
+		w = strings.TrimSpace(w)
+		if !slices.Contains(schemes, w) {
+			return out, fmt.Errorf("access: '%s' is none of %s: %w", clip(w), strings.Join(schemes, ", "), iofs.ErrInvalid)
+		}
+		if !slices.Contains(out, w) {
+			out = append(out, w)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("access: no scheme: %w", iofs.ErrInvalid)
+	}
+	return out, nil
 }
 
 // Origin is the part of a canonical URL that names its server, as in

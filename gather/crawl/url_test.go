@@ -95,7 +95,7 @@ func FuzzResolve(f *testing.F) {
 
 // TestStandard runs the URL standard's own cases for the schemes known here.
 func TestStandard(t *testing.T) {
-	b, err := os.ReadFile("../../../shared/data/urltestdata.json")
+	b, err := os.ReadFile("testdata/urltestdata.json")
 	if err != nil {
 		t.Skipf("the cases of web-platform-tests are not here: %v", err)
 	}
