@@ -63,7 +63,7 @@ var (
 	domains = []string{"harvest/gather", "harvest/broker", "harvest/index", "harvest/cache", "harvest/replica"}
 	doors   = []string{"harvest/fs/ninep", "harvest/fs/fuse"}
 	leaves  = []string{
-		"harvest/gather/soif", "harvest/gather/fetch", "harvest/gather/crawl", "harvest/index/match", "harvest/index/query",
+		"harvest/gather/soif", "harvest/gather/fetch", "harvest/gather/crawl", "harvest/gather/warc", "harvest/index/match", "harvest/index/query",
 		"harvest/cache/icp", "harvest/replica/topology",
 	}
 	// homes are the packages that may import a dependency, those below them
