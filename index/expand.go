@@ -6,6 +6,7 @@ import (
 	"slices"
 	"unicode/utf8"
 
+	"harvest/index/dict"
 	"harvest/index/match"
 	"harvest/index/posting"
 	"harvest/index/query"
@@ -263,11 +264,22 @@ func (s *searcher) matching(p *expansion, i int, yield func(term, value []byte) 
 	if lits := p.match.Required(); !p.fuzzy && len(p.prefix) == 0 && len(lits) > 0 && shortest(lits) >= 2 {
 		err = d.Contains(s.cache, lits, check)
 	} else {
-		err = d.Walk(s.cache, p.match.Automaton(), p.prefix, check)
+		err = accepted(d, s.cache, p.match, p.prefix, check)
 	}
 	if err != nil {
 		s.fail(corrupt(s.view.parts[i].path, "%v", err))
 	}
+}
+
+// accepted gives the words of d that a pattern's automaton accepts: from both ends
+// if the pattern has halves.
+func accepted(d *dict.Dict, cache *dict.Cache, p *match.Pattern, prefix []byte, yield func(term, value []byte, ord int) bool) error {
+	if h, ok := p.Halves(); ok {
+		return d.Near(cache, dict.Halves{
+			Whole: p.Automaton(), Front: h.Front, Prefix: []byte(h.Prefix), Tail: []byte(h.Tail), Least: h.Least, Most: h.Most,
+		}, yield)
+	}
+	return d.Walk(cache, p.Automaton(), prefix, yield)
 }
 
 func shortest(list []string) int {

@@ -49,7 +49,7 @@ func (v *view) suggest(ctx context.Context, cache *dict.Cache, m *match.Pattern,
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		err := p.terms().Walk(cache, m.Automaton(), nil, func(term, value []byte, _ int) bool {
+		err := accepted(p.terms(), cache, m, nil, func(term, value []byte, _ int) bool {
 			if errors, ok := m.Match(term); ok && string(term) != word && p.decode(value, &info) {
 				list = append(list, Suggestion{string(term), errors, int(info.docs)})
 			}

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"harvest/index"
+	"harvest/index/dict"
 	"harvest/index/match"
 	"harvest/index/query"
 )
@@ -144,6 +145,10 @@ func (e *evaluator) matching(p *pattern, yield func(term string, ord int)) {
 	var err error
 	if lits := p.Required(); p.fuzzy == "" && p.Prefix() == "" && len(lits) > 0 && shortest(lits) >= 2 {
 		err = d.Contains(e.s.cache, lits, check)
+	} else if h, ok := p.Halves(); ok {
+		err = d.Near(e.s.cache, dict.Halves{
+			Whole: p.Automaton(), Front: h.Front, Prefix: []byte(h.Prefix), Tail: []byte(h.Tail), Least: h.Least, Most: h.Most,
+		}, check)
 	} else {
 		err = d.Walk(e.s.cache, p.Automaton(), []byte(p.Prefix()), check)
 	}

@@ -5,30 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"sort"
-	"sync"
 )
-
-// A Cache keeps the terms of chunks, decoded, for Contains and Walk, as many
-// as fit in its bytes; those not used for longest go first. Several Dicts may
-// share one and goroutines may use it at once. A nil Cache keeps nothing.
-type Cache struct {
-	size int64
-
-	mu    sync.Mutex
-	used  int64 // by lists
-	clock int64
-	lists map[*chunk]*list
-}
-
-// NewCache makes a Cache of at most size bytes.
-func NewCache(size int64) *Cache { return &Cache{size: size, lists: map[*chunk]*list{}} }
 
 // A list is terms of some blocks, decoded.
 type list struct {
 	text   []byte
 	ends   []uint32 // where each ends in text
 	shared []uint16 // bytes it has in common with the one before
-	clock  int64    // when it was last used
 }
 
 func (l *list) size() int64 { return int64(cap(l.text) + 4*cap(l.ends) + 2*cap(l.shared)) }
@@ -40,55 +23,6 @@ func (l *list) start(i int) uint32 {
 		return 0
 	}
 	return l.ends[i-1]
-}
-
-// Forget drops what c keeps of d. Who lets go of a Dict calls it.
-func (c *Cache) Forget(d *Dict) {
-	if c == nil {
-		return
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for i := range d.chunks {
-		if l := c.lists[&d.chunks[i]]; l != nil {
-			c.used -= l.size()
-			delete(c.lists, &d.chunks[i])
-		}
-	}
-}
-
-// get gives the list of a chunk, nil if it is not kept.
-func (c *Cache) get(k *chunk) *list {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	l := c.lists[k]
-	if l != nil {
-		c.clock++
-		l.clock = c.clock
-	}
-	return l
-}
-
-// put keeps a list, in place of others if need be.
-func (c *Cache) put(k *chunk, l *list) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.lists[k] != nil {
-		return
-	}
-	c.clock++
-	l.clock = c.clock
-	c.lists[k] = l
-	for c.used += l.size(); c.used > c.size; {
-		var oldest *chunk
-		for k, l := range c.lists {
-			if oldest == nil || l.clock < c.lists[oldest].clock {
-				oldest = k
-			}
-		}
-		c.used -= c.lists[oldest].size()
-		delete(c.lists, oldest)
-	}
 }
 
 // Contains gives the terms that hold at least one of the literals, in order,
@@ -130,14 +64,14 @@ func (c *chunk) spells(l string) bool {
 const atOnce = 256
 
 func (c *chunk) contains(cache *Cache, any [][]byte, yield func(term, value []byte, ord int) bool) (more bool, err error) {
-	if c.listSize() <= cache.room() {
-		l, err := c.cached(cache)
-		if err != nil {
-			return false, err
-		}
+	l, err := c.kept(cache, true)
+	if err != nil {
+		return false, err
+	}
+	if l != nil {
 		return c.search(l, 0, any, yield)
 	}
-	l := new(list)
+	l = new(list)
 	for from := 0; from < c.blocks; from += atOnce {
 		if err := c.list(l, from, min(from+atOnce, c.blocks)); err != nil {
 			return false, err
@@ -149,31 +83,27 @@ func (c *chunk) contains(cache *Cache, any [][]byte, yield func(term, value []by
 	return true, nil
 }
 
-func (c *Cache) room() int64 {
-	if c == nil {
-		return 0
-	}
-	return c.size
-}
-
 func (c *chunk) listSize() int64 { return int64(c.length) + 6*int64(c.n) }
 
-// cached gives the list of all blocks, from the cache or to it.
-func (c *chunk) cached(cache *Cache) (*list, error) {
-	if l := cache.get(c); l != nil {
+// kept gives the list of all blocks if it is kept or, if there is room and it
+// is worth it, can be; nil otherwise.
+func (c *chunk) kept(cache *Cache, worth bool) (*list, error) {
+	s := slot{c, listKind}
+	x, keep := cache.get(s, c.listSize())
+	if l, ok := x.(*list); ok || !keep || !worth {
 		return l, nil
 	}
-	c.listing.Lock() // so that it is made once
-	defer c.listing.Unlock()
-	if l := cache.get(c); l != nil {
-		return l, nil
+	c.making.Lock() // so that it is made once
+	defer c.making.Unlock()
+	if x, _ := cache.get(s, 0); x != nil {
+		return x.(*list), nil
 	}
 	l := &list{ends: make([]uint32, 0, c.n), shared: make([]uint16, 0, c.n)}
 	if err := c.list(l, 0, c.blocks); err != nil {
 		return nil, err
 	}
 	l.text = append(make([]byte, 0, len(l.text)), l.text...)
-	cache.put(c, l)
+	cache.put(s, l)
 	return l, nil
 }
 

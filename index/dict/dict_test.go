@@ -361,11 +361,11 @@ func TestContains(t *testing.T) {
 			})
 		}
 		for _, c := range caches[1:] {
-			if c.used > c.size {
-				t.Errorf("cache: got %d bytes, want at most %d", c.used, c.size)
+			if c.taken > c.size {
+				t.Errorf("cache: got %d bytes, want at most %d", c.taken, c.size)
 			}
-			if c.Forget(d); c.used != 0 || len(c.lists) != 0 {
-				t.Errorf("cache: got %d bytes in %d lists after Forget, want none", c.used, len(c.lists))
+			if c.Forget(d); c.taken != 0 || len(c.kept)+len(c.used) != 0 {
+				t.Errorf("cache: got %d bytes of %d things after Forget, want none", c.taken, len(c.kept))
 			}
 		}
 	})
@@ -510,6 +510,7 @@ func everything(t testing.TB, data []byte) {
 			d.Prefix([]byte(s), count),
 			d.Walk(nil, &within{word: s, k: 1}, nil, count),
 			d.Walk(cache, &within{word: s, k: 1}, nil, count),
+			d.Near(nearCache(d), halves(&within{word: s, k: 1}, len(s)/2, len(s)/2), count),
 			d.Contains(nil, []string{s}, count),
 			d.Contains(cache, []string{s, "x"}, count),
 		} {
@@ -527,4 +528,12 @@ func FuzzDict(f *testing.F) {
 		f.Add(build(f, terms[:min(len(terms), 100)], small))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) { everything(t, data) })
+}
+
+// nearCache is a cache in which the ends of d's terms will be kept.
+func nearCache(d *Dict) *Cache {
+	for i := range d.chunks {
+		d.chunks[i].walked.Store(1 << 40)
+	}
+	return NewCache(1 << 20)
 }

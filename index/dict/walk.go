@@ -67,16 +67,12 @@ type walker struct {
 
 // walk goes through a chunk, from a block on.
 func (w *walker) walk(c *chunk, block int) (more bool, err error) {
-	if w.cache != nil {
-		l := w.cache.get(c)
-		if l == nil && c.walked.Load() > int64(c.blocks/2) && c.listSize() <= w.cache.size {
-			if l, err = c.cached(w.cache); err != nil {
-				return false, err
-			}
-		}
-		if l != nil {
-			return w.list(c, l, block*blockTerms)
-		}
+	l, err := c.kept(w.cache, c.searched())
+	if err != nil {
+		return false, err
+	}
+	if l != nil {
+		return w.list(c, l, block*blockTerms)
 	}
 	n := int64(0)
 	defer func() { c.walked.Add(n) }()
@@ -96,6 +92,10 @@ func (w *walker) walk(c *chunk, block int) (more bool, err error) {
 	}
 	return true, nil
 }
+
+// searched tells whether searches have decoded so much of a chunk that it is
+// worth to keep something of it.
+func (c *chunk) searched() bool { return c.walked.Load() > int64(c.blocks/2) }
 
 // block goes through a block.
 func (w *walker) block(c *chunk, block int) (more bool, err error) {

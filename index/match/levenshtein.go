@@ -148,7 +148,8 @@ func (u *universal) costs(set []where) []int8 {
 type levenshtein struct {
 	u     *universal
 	bits  int
-	size  int // characters of the word
+	text  string
+	size  int // characters of text
 	ascii [utf8.RuneSelf]uint64
 	wide  []wideChar
 
@@ -177,7 +178,7 @@ func newLevenshtein(p *Pattern) *levenshtein {
 	if !ok || exact || utf8.RuneCountInString(text) > maxCharacter {
 		return nil
 	}
-	l := &levenshtein{u: universal1()}
+	l := &levenshtein{u: universal1(), text: text}
 	if p.opt.Errors == 2 {
 		l.u = universal2()
 	}
@@ -330,20 +331,26 @@ var length = func() (t [256]uint8) {
 
 // Live is the least byte, from one on, that Step does not die of, or one before
 // it; 256 if there is none. It keeps a walk from trying all.
-func (l *levenshtein) Live(state, from int) int {
-	if state>>pendingShift != 0 || l.step(state, 0) >= 0 {
+func (l *levenshtein) Live(state, from int) int { return l.live(l, state, from) }
+
+// live is Live for an automaton that dies of all that l dies of.
+func (l *levenshtein) live(a Automaton, state, from int) int {
+	if state>>pendingShift != 0 || a.Step(state, stranger) >= 0 {
 		return from
 	}
 	for i, set := range l.firsts {
 		set &^= 1<<max(0, min(64, from-64*i)) - 1
 		for ; set != 0; set &= set - 1 {
-			if b := i<<6 | bits.TrailingZeros64(set); l.Step(state, byte(b)) >= 0 {
+			if b := i<<6 | bits.TrailingZeros64(set); a.Step(state, byte(b)) >= 0 {
 				return b
 			}
 		}
 	}
 	return 256
 }
+
+// stranger is no character of any word.
+const stranger = 0
 
 // places is where a character stands in the word.
 func (l *levenshtein) places(r rune) uint64 {
