@@ -91,7 +91,7 @@ func report(b *testing.B, v *view, size int64) {
 	b.Helper()
 	total := 0
 	for i := range v.parts {
-		total += len(v.parts[i].data)
+		total += v.parts[i].Size()
 	}
 	b.ReportMetric(100*float64(total)/float64(size), "%-of-text")
 	b.Logf("%d segments, %.2f %% of %d bytes, %d documents, %d words", len(v.parts), 100*float64(total)/float64(size), size, v.docs, v.text)
@@ -99,7 +99,7 @@ func report(b *testing.B, v *view, size int64) {
 		p := &v.parts[i]
 		var line []string
 		for sec := range sections {
-			line = append(line, sec.String()+" "+strconv.FormatFloat(100*float64(p.sections[sec].size)/float64(size), 'f', 3, 64))
+			line = append(line, sec.String()+" "+strconv.FormatFloat(100*float64(len(p.section(sec)))/float64(size), 'f', 3, 64))
 		}
 		b.Logf("%d terms, %s", p.terms().Len(), strings.Join(line, ", "))
 	}

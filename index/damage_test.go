@@ -3,10 +3,8 @@ package index
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/crc32"
 	"maps"
 	"math/rand/v2"
 	"os"
@@ -17,6 +15,8 @@ import (
 
 	"harvest/index/dict"
 	"harvest/index/posting"
+	"harvest/index/segfile"
+	"harvest/index/segfiletest"
 )
 
 // read reads all of a segment in every way there is.
@@ -25,13 +25,13 @@ func (s *segment) readAll() error {
 		return err
 	}
 	for d := range s.docs {
-		if found, ok := s.find(s.id(d)); !ok || found >= s.docs {
-			return corrupt(s.path, "document %d is not found", d)
+		if found, ok := s.names.Find(s.id(d)); !ok || found >= s.docs {
+			return s.Corrupt("document %d is not found", d)
 		}
 		s.length(d)
 		s.norm(d)
 	}
-	s.doubles()
+	s.names.Doubles()
 	keys, err := s.keys()
 	if err != nil {
 		return err
@@ -63,7 +63,7 @@ func (s *segment) readTerm(term, value []byte) error {
 	var r posting.Reader
 	s.lookup(term, &t)
 	if !s.decode(value, &t) {
-		return corrupt(s.path, "%q", term)
+		return s.Corrupt("%q", term)
 	}
 	for i := range t.lists {
 		if err := s.open(&t.lists[i], &r, true); err != nil {
@@ -75,7 +75,7 @@ func (s *segment) readTerm(term, value []byte) error {
 			r.Positions(nil)
 		}
 		if err := r.Err(); err != nil {
-			return corrupt(s.path, "%v", err)
+			return s.Corrupt("%v", err)
 		}
 	}
 	return nil
@@ -157,17 +157,17 @@ func TestDamage(t *testing.T) {
 		path := filepath.Join(dir, name)
 		must(t, os.WriteFile(path, b, 0o666))
 		err := look(dir)
-		if class := errors.Is(err, ErrCorrupt) || name == manifestName && errors.Is(err, ErrSettings); !class || !strings.Contains(err.Error(), name) {
+		if class := errors.Is(err, ErrCorrupt) || name == segfile.ManifestName && errors.Is(err, ErrSettings); !class || !strings.Contains(err.Error(), name) {
 			t.Errorf("%s, %s: got %v, want %v and the name", name, what, err, ErrCorrupt)
 		}
 		must(t, os.WriteFile(path, whole[name], 0o666))
 	}
 	for name, b := range whole {
-		for _, d := range damages(t, name, filepath.Join(dir, name), b, r) {
+		for _, d := range damages(name, b, r) {
 			try(name, d.what, d.bytes)
 		}
 		must(t, os.Remove(filepath.Join(dir, name)))
-		if err := look(dir); name != manifestName && (!errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), name)) {
+		if err := look(dir); name != segfile.ManifestName && (!errors.Is(err, ErrCorrupt) || !strings.Contains(err.Error(), name)) {
 			t.Errorf("%s is not there: got %v, want %v", name, err, ErrCorrupt)
 		}
 		for name, b := range whole {
@@ -188,7 +188,7 @@ type damaged struct {
 
 // damages are those that a file is tried with: of a segment each section
 // flipped, cut and zeroed, and bytes anywhere.
-func damages(t *testing.T, name, path string, b []byte, r random) (out []damaged) {
+func damages(name string, b []byte, r random) (out []damaged) {
 	flip := func(what string, at int) {
 		c := slices.Clone(b)
 		c[at] ^= 1 << r.IntN(8)
@@ -201,32 +201,26 @@ func damages(t *testing.T, name, path string, b []byte, r random) (out []damaged
 		out = append(out, damaged{fmt.Sprintf("cut to %d", n), b[:n]})
 	}
 	out = append(out, damaged{"longer", append(slices.Clone(b), 0)})
-	if name == manifestName {
+	if name == segfile.ManifestName {
 		for at := range b {
 			flip("manifest", at)
 		}
 		return out
 	}
-	s, err := openSegment(path, 0)
-	must(t, err)
-	parts := map[string]extent{"magic": {0, 16}}
-	for sec, x := range s.sections {
-		parts[section(sec).String()] = x
-	}
-	end := s.sections[secSums].at + s.sections[secSums].size
-	parts["table"] = extent{end, uint64(len(b)) - end}
+	parts := segfiletest.Extents(b, layout())
 	for what, x := range parts {
-		if x.size == 0 {
+		if x.From == x.To {
 			continue
 		}
-		for _, at := range []uint64{x.at, x.at + x.size/2, x.at + x.size - 1} {
-			flip(what, int(at))
+		mid := (x.From + x.To) / 2
+		for _, at := range []int{x.From, mid, x.To - 1} {
+			flip(what, at)
 		}
 		c := slices.Clone(b)
-		if clear(c[x.at : x.at+x.size]); !bytes.Equal(b, c) {
+		if clear(c[x.From:x.To]); !bytes.Equal(b, c) {
 			out = append(out, damaged{what + " zeroed", c})
 		}
-		out = append(out, damaged{what + " cut away", slices.Concat(b[:x.at], b[x.at+x.size:])}, damaged{what + " cut", b[:x.at+x.size/2]})
+		out = append(out, damaged{what + " cut away", slices.Concat(b[:x.From], b[x.To:])}, damaged{what + " cut", b[:mid]})
 	}
 	return out
 }
@@ -239,7 +233,7 @@ func TestApplyToDamage(t *testing.T) {
 	someIndex(t, dir)
 	whole := contents(t, dir)
 	for name, b := range whole {
-		if name == manifestName {
+		if name == segfile.ManifestName {
 			continue
 		}
 		for range 5 {
@@ -275,52 +269,4 @@ func TestApplyToDamage(t *testing.T) {
 			must(t, os.Remove(filepath.Join(dir, old)))
 		}
 	}
-}
-
-// seal gives a segment the sums that its bytes have, so that what reads them
-// must take them as they are.
-func seal(b []byte) bool {
-	n := len(b)
-	if n < len(segmentMagic)+tailSize+4 {
-		return false
-	}
-	copy(b, segmentMagic)
-	copy(b[n-len(segmentEnd):], segmentEnd)
-	le := binary.LittleEndian
-	size := uint64(le.Uint32(b[n-tailSize:]))
-	if size+uint64(tailSize+len(segmentMagic)+4) > uint64(n) {
-		return false
-	}
-	body := n - tailSize - int(size)
-	le.PutUint32(b[n-tailSize+4:], crc32.Checksum(b[body:n-tailSize], castagnoli()))
-	var t table
-	if !t.read(b[body:n-tailSize]) || !t.holds(uint64(body)) {
-		return true
-	}
-	x := t.sections[secSums]
-	if x.at+x.size+4 != uint64(body) {
-		return true
-	}
-	sums := b[x.at : x.at+x.size]
-	i := 0
-	for sec := range secSums {
-		all := b[t.sections[sec].at:][:t.sections[sec].size]
-		for c := range slices.Chunk(all, chunkSize) {
-			le.PutUint32(sums[4*i:], crc32.Checksum(c, castagnoli()))
-			i++
-		}
-	}
-	le.PutUint32(b[body-4:], crc32.Checksum(sums, castagnoli()))
-	return true
-}
-
-// sealedManifest is b with the checksum that it has.
-func sealedManifest(b []byte) []byte {
-	if len(b) < 4 {
-		return b
-	}
-	b = slices.Clone(b)
-	n := len(b) - 4
-	binary.LittleEndian.PutUint32(b[n:], crc32.Checksum(b[:n], castagnoli()))
-	return b
 }

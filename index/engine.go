@@ -8,9 +8,8 @@ import (
 	"iter"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"runtime"
-	"strings"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -108,23 +107,9 @@ func openEngine(dir string, set Settings) (*engine, error) {
 
 // sweep removes segments that v does not have.
 func (e *engine) sweep(v *view) error {
-	list, err := os.ReadDir(e.dir)
-	if err != nil {
-		return err
-	}
-	have := make(map[string]bool)
-	for i := range v.parts {
-		have[filepath.Base(v.parts[i].path)] = true
-	}
-	for _, f := range list {
-		ours := strings.HasPrefix(f.Name(), "segment-") || f.Name() == manifestName+".new"
-		if ours && !have[f.Name()] {
-			if err := os.Remove(filepath.Join(e.dir, f.Name())); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return layout().Sweep(e.dir, func(path string) bool {
+		return slices.ContainsFunc(v.parts, func(p part) bool { return p.Path == path })
+	})
 }
 
 // view is the current one, with segments that are ready to be searched.
@@ -158,12 +143,10 @@ func (e *engine) Stats() Stats {
 	st := Stats{Docs: v.docs, Text: v.text, Segments: len(v.parts)}
 	for i := range v.parts {
 		p := &v.parts[i]
-		if n := p.gone.count(); n > 0 {
-			st.Deleted += n
-			st.Docs -= n
-			st.Text -= int64(p.gone.text)
-		}
-		st.Bytes += int64(len(p.data))
+		st.Deleted += p.gone.Count()
+		st.Docs -= p.gone.Count()
+		st.Text -= int64(p.goneText)
+		st.Bytes += int64(p.Size())
 	}
 	return st
 }
@@ -171,7 +154,7 @@ func (e *engine) Stats() Stats {
 // create names a segment.
 func (e *engine) create() (path string, number uint64) {
 	number = e.next.Add(1) - 1
-	return segmentPath(e.dir, number), number
+	return layout().Path(e.dir, number), number
 }
 
 // Apply writes segments of puts and makes them current, and what they replace
@@ -195,7 +178,7 @@ func (e *engine) Apply(ctx context.Context, puts iter.Seq2[*Doc, error], deletes
 	}
 	if err != nil && !errors.Is(err, errUncertain) {
 		for _, s := range f.made {
-			os.Remove(s.path)
+			os.Remove(s.Path)
 		}
 	}
 	return err
@@ -268,7 +251,7 @@ func (e *engine) commit(made []*segment, deletes []ID, mark string) error {
 		if err := s.ready(); err != nil {
 			return err
 		}
-		p, err := part{segment: s}.without(s.doubles()).replaced(made[i+1:], nil)
+		p, err := part{segment: s}.without(s.names.Doubles()).replaced(made[i+1:], nil)
 		if err != nil {
 			return err
 		}
@@ -291,7 +274,7 @@ func (p part) replaced(by []*segment, deletes []ID) (part, error) {
 	}
 	var docs []uint32
 	for _, s := range by {
-		docs = append(docs, p.displaced(s)...)
+		docs = append(docs, p.names.Displaced(s.names)...)
 	}
 	for _, id := range deletes {
 		if d, ok := p.find(id); ok {
@@ -346,7 +329,7 @@ func (e *engine) drop(s *segment) {
 	if d := s.words.Load(); d != nil {
 		e.cache.Forget(d)
 	}
-	if err := os.Remove(s.path); err != nil {
+	if err := os.Remove(s.Path); err != nil {
 		e.log.Warn("segment stays", "err", err) // until the next Open
 	}
 }
@@ -358,12 +341,7 @@ func (e *engine) Check(ctx context.Context) error {
 		return err
 	}
 	defer runtime.KeepAlive(v)
-	b, err := os.ReadFile(filepath.Join(e.dir, manifestName))
-	if err == nil {
-		_, err = decodeManifest(b)
-	} else if errors.Is(err, iofs.ErrNotExist) && len(v.parts) == 0 {
-		err = nil
-	}
+	err = layout().Check(e.dir, len(v.parts) == 0)
 	for i := range v.parts {
 		if err == nil {
 			err = v.parts[i].check(ctx)

@@ -130,7 +130,7 @@ func (s *searcher) prefix(char []byte) operand {
 			return compound(term) || s.add(e, i, value)
 		})
 		if err != nil {
-			s.fail(corrupt(s.view.parts[i].path, "%v", err))
+			s.fail(s.view.parts[i].Corrupt("%v", err))
 		}
 	}
 	e.sortLists()
@@ -264,16 +264,16 @@ func (s *searcher) matching(p *expansion, i int, yield func(term, value []byte) 
 	if lits := p.match.Required(); !p.fuzzy && len(p.prefix) == 0 && len(lits) > 0 && shortest(lits) >= 2 {
 		err = d.Contains(s.cache, lits, check)
 	} else {
-		err = accepted(d, s.cache, p.match, p.prefix, check)
+		err = Accepted(d, s.cache, p.match, p.prefix, check)
 	}
 	if err != nil {
-		s.fail(corrupt(s.view.parts[i].path, "%v", err))
+		s.fail(s.view.parts[i].Corrupt("%v", err))
 	}
 }
 
-// accepted gives the words of d that a pattern's automaton accepts: from both ends
+// Accepted gives the words of d that a pattern's automaton accepts: from both ends
 // if the pattern has halves.
-func accepted(d *dict.Dict, cache *dict.Cache, p *match.Pattern, prefix []byte, yield func(term, value []byte, ord int) bool) error {
+func Accepted(d *dict.Dict, cache *dict.Cache, p *match.Pattern, prefix []byte, yield func(term, value []byte, ord int) bool) error {
 	if h, ok := p.Halves(); ok {
 		return d.Near(cache, dict.Halves{
 			Whole: p.Automaton(), Front: h.Front, Prefix: []byte(h.Prefix), Tail: []byte(h.Tail), Least: h.Least, Most: h.Most,
@@ -472,7 +472,7 @@ func (s *searcher) each(lists []list, positions bool, read func(*reader)) {
 		if r := s.reader(&lists[i], positions); r != nil {
 			read(r)
 			if err := r.Err(); err != nil {
-				s.fail(corrupt(s.run.path, "%v", err))
+				s.fail(s.run.Corrupt("%v", err))
 			}
 		}
 		s.run.readers.n = n
@@ -615,7 +615,7 @@ func (s *searcher) keysIter(n *node) docIter {
 		}
 	}
 	if err := c.Err(); err != nil {
-		s.fail(corrupt(s.run.path, "%v", err))
+		s.fail(s.run.Corrupt("%v", err))
 	}
 	return s.anyOf(s.lists)
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/clipperhouse/uax29/v2/words"
+
+	"harvest/index/segfile"
 )
 
 // An Unsearched is the ranked engine and what it holds.
@@ -37,9 +39,9 @@ func (u *Unsearched) Files(t *testing.T) {
 	t.Helper()
 	list, err := os.ReadDir(u.dir)
 	must(t, err)
-	want := map[string]bool{manifestName: true}
+	want := map[string]bool{segfile.ManifestName: true}
 	for _, p := range u.cur.Load().parts {
-		want[filepath.Base(p.path)] = true
+		want[filepath.Base(p.Path)] = true
 	}
 	for _, f := range list {
 		if !want[f.Name()] {

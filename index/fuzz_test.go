@@ -6,6 +6,9 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"harvest/index/segfile"
+	"harvest/index/segfiletest"
 )
 
 // FuzzSegment reads anything as a segment, with sums that fit it and without.
@@ -14,7 +17,7 @@ func FuzzSegment(f *testing.F) {
 	dir := f.TempDir()
 	someIndex(f, dir)
 	for name, b := range contents(f, dir) {
-		if name != manifestName && len(b) < 6_000 {
+		if name != segfile.ManifestName && len(b) < 6_000 {
 			f.Add(b, true, uint16(0), byte(0))
 		}
 	}
@@ -23,7 +26,7 @@ func FuzzSegment(f *testing.F) {
 		if len(b) > 0 {
 			b[int(at)%len(b)] ^= by
 		}
-		if sealed && !seal(b) {
+		if sealed && !segfiletest.Seal(b, layout()) {
 			return
 		}
 		must(t, os.WriteFile(path, b, 0o666))
@@ -41,27 +44,6 @@ func FuzzSegment(f *testing.F) {
 	})
 }
 
-func FuzzManifest(f *testing.F) {
-	dir := f.TempDir()
-	someIndex(f, dir)
-	f.Add(contents(f, dir)[manifestName])
-	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, b := range [][]byte{b, sealedManifest(b)} {
-			m, err := decodeManifest(b)
-			if err != nil && !errors.Is(err, ErrCorrupt) && !errors.Is(err, ErrSettings) {
-				t.Errorf("got %v, want %v", err, ErrCorrupt)
-			}
-			for _, s := range m.segs {
-				for _, d := range s.gone {
-					if uint64(d) >= s.docs {
-						t.Errorf("document %d of %d is gone", d, s.docs)
-					}
-				}
-			}
-		}
-	})
-}
-
 // TestSealed changes bytes of segments and has the sums fit, as FuzzSegment does.
 func TestSealed(t *testing.T) {
 	dir := t.TempDir()
@@ -70,7 +52,7 @@ func TestSealed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "segment")
 	read := 0
 	for name, b := range contents(t, dir) {
-		if name == manifestName {
+		if name == segfile.ManifestName {
 			continue
 		}
 		for range 300 {
@@ -78,7 +60,7 @@ func TestSealed(t *testing.T) {
 			for range 1 + r.IntN(3) {
 				c[r.IntN(len(c))] = byte(rand.Uint32())
 			}
-			if !seal(c) {
+			if !segfiletest.Seal(c, layout()) {
 				continue
 			}
 			must(t, os.WriteFile(path, c, 0o666))

@@ -21,12 +21,12 @@ package index
 import (
 	"context"
 	"encoding/hex"
-	"errors"
 	"iter"
 	"log/slog"
 
 	"harvest/index/match"
 	"harvest/index/query"
+	"harvest/index/segfile"
 )
 
 // An ID names a document. The engine only compares IDs.
@@ -247,8 +247,8 @@ func Docs(docs []Doc) iter.Seq2[*Doc, error] {
 
 // ErrCorrupt is the class of an error about files that do not hold what was
 // written. The way out is to delete the directory and apply all documents.
-var ErrCorrupt = errors.New("index is corrupt")
+var ErrCorrupt = segfile.ErrCorrupt
 
 // ErrSettings is the class of an error about an index that was made with other
 // settings. The way out is the same.
-var ErrSettings = errors.New("index was made with other settings")
+var ErrSettings = segfile.ErrSettings

@@ -11,6 +11,7 @@ import (
 
 	"harvest/index/dict"
 	"harvest/index/posting"
+	"harvest/index/segfile"
 )
 
 // A merger writes the documents of parts that are left as one segment, part
@@ -60,7 +61,7 @@ func merge(ctx context.Context, parts []part, path string) error {
 		return err
 	}
 	m := &merger{ctx: ctx, w: w}
-	w.fail(m.run(parts))
+	w.Fail(m.run(parts))
 	return w.close()
 }
 
@@ -82,13 +83,13 @@ func (m *merger) run(parts []part) error {
 	}
 	m.w.dictionaries()
 	m.w.documents(m.documents())
-	return m.w.err
+	return m.w.Err()
 }
 
 // number gives the documents of a part their new numbers.
 func (m *merger) number(p part) {
 	in := input{part: p, base: m.n}
-	if p.gone.count() == 0 {
+	if p.gone.Count() == 0 {
 		m.norms = append(m.norms, p.norms()...)
 		m.n += p.docs
 	} else {
@@ -148,7 +149,7 @@ func (m *merger) has(in *input, name string) (bool, error) {
 	m.key = appendKey(m.key[:0], name, keyAny)
 	value, _, ok := keys.Get(m.key)
 	if !ok || !in.decode(value, &in.info) {
-		return false, corrupt(in.path, "%v: attribute %s", secKeys, name)
+		return false, in.Corrupt("%v: attribute %s", secKeys, name)
 	}
 	if err := in.open(&in.info.lists[0], &m.r, false); err != nil {
 		return false, err
@@ -197,10 +198,10 @@ func (m *merger) dictionary(of func(*input) (*dict.Dict, error), merged func(ter
 func (in *input) next() error {
 	in.more = in.cursor.Next()
 	if err := in.cursor.Err(); err != nil {
-		return corrupt(in.path, "%v", err)
+		return in.Corrupt("%v", err)
 	}
 	if in.more && !in.decode(in.cursor.Value(), &in.info) {
-		return corrupt(in.path, "term %q", in.cursor.Term())
+		return in.Corrupt("term %q", in.cursor.Term())
 	}
 	return nil
 }
@@ -233,7 +234,7 @@ func (m *merger) term(term []byte, have []*input) error {
 		m.w.term(term, &m.info)
 	}
 	if err == nil {
-		err = m.w.err
+		err = m.w.Err()
 	}
 	return err
 }
@@ -288,7 +289,7 @@ func (m *merger) left(in *input) (n uint32, err error) {
 			}
 		}
 		if err := m.r.Err(); err != nil {
-			return 0, corrupt(in.path, "%v: %v", secPostings, err)
+			return 0, in.Corrupt("%v: %v", secPostings, err)
 		}
 	}
 	return n, nil
@@ -331,17 +332,17 @@ func (m *merger) list() (l list, err error) {
 	if len(m.from) == 1 && m.from[0].list.one != nil {
 		return l, m.one(&l)
 	}
-	l.at = m.w.offset()
+	l.at = m.w.Offset()
 	m.enc.Reset(l.kind, m.norms)
 	for _, s := range m.from {
 		if s.list.kind != l.kind {
-			return l, corrupt(s.path, "%v: kind %d beside %d", secTerms, s.list.kind, l.kind)
+			return l, s.Corrupt("%v: kind %d beside %d", secTerms, s.list.kind, l.kind)
 		}
 		if err := s.open(s.list, &m.r, true); err != nil {
 			return l, err
 		}
 		if err := m.enc.Merge(&m.r, s.numbers, s.base); err != nil {
-			return l, corrupt(s.path, "%v: %v", secPostings, err)
+			return l, s.Corrupt("%v: %v", secPostings, err)
 		}
 		m.w.Write(m.enc.TakePositions())
 	}
@@ -350,7 +351,7 @@ func (m *merger) list() (l list, err error) {
 	}
 	documents := m.enc.Finish()
 	m.w.Write(m.enc.TakePositions())
-	l.positions = m.w.offset() - l.at
+	l.positions = m.w.Offset() - l.at
 	m.w.Write(documents)
 	l.documents = uint64(len(documents))
 	return l, nil
@@ -364,7 +365,7 @@ func (m *merger) one(l *list) error {
 	}
 	d := m.r.Next()
 	if err := m.r.Err(); err != nil || d == posting.End {
-		return corrupt(s.path, "%v: %v", secTerms, err)
+		return s.Corrupt("%v: %v", secTerms, err)
 	}
 	d, ok := s.renumber(d)
 	if !ok {
@@ -410,7 +411,7 @@ func (m *merger) keys() error {
 			m.putKey(&m.w.table.fields[at], key, have)
 		}
 		if err == nil {
-			err = m.w.err
+			err = m.w.Err()
 		}
 		return err
 	})
@@ -559,13 +560,8 @@ func (m *merger) order(yield func(uint32)) {
 	}
 }
 
-// Segments of like size are merged fanIn at a time, so each document is
-// written again once for each factor of fanIn that the index is larger than
-// smallSegment; one of which more than half is gone is written anew.
-const (
-	fanIn        = 8
-	smallSegment = 1 << 20
-)
+// smallSegment is the size up to which segments are of the smallest kind.
+const smallSegment = 1 << 20
 
 // poke says that there may be something to merge.
 func (e *engine) poke() {
@@ -645,12 +641,11 @@ func (e *engine) swap(set []part, p part) error {
 	var gone []uint32 // by their numbers in p
 	for i := range set {
 		k := slices.IndexFunc(old.parts, func(q part) bool { return q.number == set[i].number })
-		set[i].each(func(d uint32) {
-			if k < 0 || old.parts[k].deleted(d) { // all of it, if the part is no more
-				d, _ := p.find(set[i].id(d))
-				gone = append(gone, d)
-			}
-		})
+		var now *segfile.Tombstones
+		if k >= 0 {
+			now = old.parts[k].gone
+		}
+		gone = append(gone, set[i].names.Lost(set[i].gone, now, k < 0, p.names)...)
 	}
 	merged := p.segment
 	p = p.without(gone) // and goes where the first of the set is
@@ -668,22 +663,12 @@ func (e *engine) swap(set []part, p part) error {
 	return e.become(newView(old.mark, alive(parts)), merged)
 }
 
-// pick chooses segments to merge, none if all is well: neighbours in age where
-// it can, so that documents stay in the order they came.
-func pick(parts []part) []part {
-	tiers := make(map[int][]part)
-	for i := range parts {
-		p := parts[i]
-		if p.gone.count() > p.live() {
-			return []part{p}
-		}
-		tier := 0
-		for size := len(p.data) / smallSegment; size > 0; size /= fanIn {
-			tier++
-		}
-		if tiers[tier] = append(tiers[tier], p); len(tiers[tier]) == fanIn {
-			return tiers[tier]
-		}
+// pick chooses segments to merge, none if all is well.
+func pick(parts []part) (set []part) {
+	for _, i := range segfile.Due(len(parts), smallSegment, func(i int) (size, live, gone int) {
+		return parts[i].Size(), parts[i].live(), parts[i].gone.Count()
+	}) {
+		set = append(set, parts[i])
 	}
-	return nil
+	return set
 }

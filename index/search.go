@@ -398,7 +398,7 @@ func (s *searcher) countAny() {
 	s.total += t.set.count()
 	if gone := s.run.gone; gone != nil {
 		for i, w := range t.set {
-			s.total -= bits.OnesCount64(w & gone.set[i])
+			s.total -= bits.OnesCount64(w & gone.Bits()[i])
 		}
 	}
 }

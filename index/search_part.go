@@ -234,7 +234,7 @@ func (s *searcher) scorer(l *clause, src counter, field int, weight float64) *sc
 func (r *run) err() error {
 	for _, l := range r.readers.all[:r.readers.n] {
 		if err := l.Err(); err != nil {
-			return corrupt(r.path, "%v", err)
+			return r.Corrupt("%v", err)
 		}
 	}
 	return nil

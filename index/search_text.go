@@ -149,7 +149,7 @@ func (s *searcher) candidates(n *node) docIter {
 		}
 	}
 	if err != nil {
-		s.fail(corrupt(s.run.path, "%v", err))
+		s.fail(s.run.Corrupt("%v", err))
 	}
 	return s.anyOf(s.lists)
 }
@@ -307,7 +307,7 @@ func (s *searcher) cutWords() []uint32 {
 		}
 	}
 	if err := c.Err(); err != nil {
-		s.fail(corrupt(s.run.path, "%v", err))
+		s.fail(s.run.Corrupt("%v", err))
 		return nil
 	}
 	a.long, a.known = long, true

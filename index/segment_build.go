@@ -33,7 +33,7 @@ func (b *build) write(ctx context.Context, path string, workers int) error {
 	if err != nil {
 		return err
 	}
-	w.fail(b.writeAll(ctx, w, workers))
+	w.Fail(b.writeAll(ctx, w, workers))
 	return w.close()
 }
 
@@ -57,7 +57,7 @@ func (b *build) writeAll(ctx context.Context, w *segmentWriter, workers int) err
 		lengths: func(yield func(uint32)) { each(b.lengths, yield) },
 		norms:   b.norms,
 	})
-	return w.err
+	return w.Err()
 }
 
 func each[T any](list []T, yield func(T)) {
@@ -162,7 +162,7 @@ func (t *turn) run(ctx context.Context, w *segmentWriter, workers int) error {
 			c.code(i, &c.out)
 			t.put(w, &c.out)
 		}
-		return w.err
+		return w.Err()
 	}
 	return t.runAll(ctx, w, workers)
 }
@@ -215,7 +215,7 @@ func (t *turn) runAll(ctx context.Context, w *segmentWriter, workers int) error 
 		t.put(w, j.out)
 		free = append(free, j.out)
 	}
-	return w.err
+	return w.Err()
 }
 
 func (t *turn) sort(workers int) {
@@ -286,7 +286,7 @@ func (c *coded) clear() {
 
 // put writes a range.
 func (t *turn) put(w *segmentWriter, c *coded) {
-	base := w.offset()
+	base := w.Offset()
 	w.Write(c.bytes)
 	var info termInfo
 	text, lists, refs := 0, 0, 0

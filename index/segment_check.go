@@ -11,21 +11,18 @@ import (
 // check reads all of a part: the sums of all chunks, anew, the order of terms
 // and IDs, and every list.
 func (p *part) check(ctx context.Context) error {
-	for i := range p.good {
-		p.good[i].Store(0)
-	}
-	for sec := range secSums {
+	for sec := range sections {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := p.verifySection(sec); err != nil {
+		if err := p.VerifyAgain(int(sec)); err != nil {
 			return err
 		}
 	}
 	for i := 1; i < int(p.docs); i++ {
 		a, b := p.id(p.ordered(i-1)), p.id(p.ordered(i))
 		if bytes.Compare(a[:], b[:]) > 0 {
-			return corrupt(p.path, "%v: document %d of ID %v after one of %v", secOrder, i, b, a)
+			return p.Corrupt("%v: document %d of ID %v after one of %v", secOrder, i, b, a)
 		}
 	}
 	keys, err := p.keys()
@@ -46,7 +43,7 @@ func (p *part) checkDictionary(ctx context.Context, sec section, d *dict.Dict) e
 	for c := d.Cursor(); ; n++ {
 		if !c.Next() {
 			if err := c.Err(); err != nil {
-				return corrupt(p.path, "%v: %v", sec, err)
+				return p.Corrupt("%v: %v", sec, err)
 			}
 			break
 		}
@@ -54,20 +51,20 @@ func (p *part) checkDictionary(ctx context.Context, sec section, d *dict.Dict) e
 			return ctx.Err()
 		}
 		if n > 0 && bytes.Compare(last, c.Term()) >= 0 {
-			return corrupt(p.path, "%v: %q after %q", sec, c.Term(), last)
+			return p.Corrupt("%v: %q after %q", sec, c.Term(), last)
 		}
 		last = append(last[:0], c.Term()...)
 		if !p.decode(c.Value(), &t) {
-			return corrupt(p.path, "%v: %q cannot be read", sec, c.Term())
+			return p.Corrupt("%v: %q cannot be read", sec, c.Term())
 		}
 		for i := range t.lists {
 			if err := p.checkList(&t.lists[i], &r); err != nil {
-				return corrupt(p.path, "%v: %q: %v", sec, c.Term(), err)
+				return p.Corrupt("%v: %q: %v", sec, c.Term(), err)
 			}
 		}
 	}
 	if n != d.Len() {
-		return corrupt(p.path, "%v: %d terms, it says %d", sec, n, d.Len())
+		return p.Corrupt("%v: %d terms, it says %d", sec, n, d.Len())
 	}
 	return nil
 }
@@ -88,7 +85,7 @@ func (p *part) checkList(l *list, r *posting.Reader) error {
 		return err
 	}
 	if n != l.docs {
-		return corrupt(p.path, "%d documents, it says %d", n, l.docs)
+		return p.Corrupt("%d documents, it says %d", n, l.docs)
 	}
 	return nil
 }

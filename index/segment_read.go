@@ -9,6 +9,7 @@ import (
 
 	"harvest/index/dict"
 	"harvest/index/posting"
+	"harvest/index/segfile"
 )
 
 // A termInfo is what the dictionary says of a term or a key.
@@ -50,7 +51,7 @@ func (s *segment) keys() (*dict.Dict, error) {
 	}
 	d, err := dict.Open(s.section(secKeys))
 	if err != nil {
-		return nil, corrupt(s.path, "%v: %v", secKeys, err)
+		return nil, s.Corrupt("%v: %v", secKeys, err)
 	}
 	s.vals.Store(d)
 	return d, nil
@@ -77,12 +78,12 @@ func (s *segment) ready() error {
 	}
 	for i := range int(s.docs) {
 		if d := s.ordered(i); d >= s.docs {
-			return corrupt(s.path, "%v: document %d of %d", secOrder, d, s.docs)
+			return s.Corrupt("%v: document %d of %d", secOrder, d, s.docs)
 		}
 	}
 	d, err := dict.Open(s.section(secTerms))
 	if err != nil {
-		return corrupt(s.path, "%v: %v", secTerms, err)
+		return s.Corrupt("%v: %v", secTerms, err)
 	}
 	s.words.Store(d)
 	return nil
@@ -99,39 +100,39 @@ func (s *segment) ready() error {
 //	            of documents
 func (s *segment) decode(value []byte, t *termInfo) bool {
 	t.lists = t.lists[:0]
-	c := checked{b: value}
+	c := segfile.Reader{B: value}
 	n := uint64(1)
-	head := c.uvarint()
+	head := c.Uvarint()
 	several := head&1 != 0
 	if several {
 		n = head >> 1
-		t.docs = uint32(c.uvarint())
+		t.docs = uint32(c.Uvarint())
 	}
-	for i := uint64(0); i < n && !c.bad; i++ {
+	for i := uint64(0); i < n && !c.Bad; i++ {
 		h := head >> 1
 		if several {
-			h = c.uvarint()
+			h = c.Uvarint()
 		}
 		l := list{field: int(h >> 3), kind: posting.Kind(h >> 1 & 3)}
 		if h&1 != 0 {
 			l.docs = 1
-			if l.one = c.b; several {
-				l.one = c.bytes(c.uvarint())
+			if l.one = c.B; several {
+				l.one = c.Bytes(c.Uvarint())
 			}
 		} else {
-			l.docs, l.at = uint32(c.uvarint()), c.uvarint()
+			l.docs, l.at = uint32(c.Uvarint()), c.Uvarint()
 			if l.kind == posting.Positions {
-				l.positions = c.uvarint()
+				l.positions = c.Uvarint()
 			}
-			l.documents = c.uvarint()
+			l.documents = c.Uvarint()
 		}
-		c.bad = c.bad || uint64(l.field) >= uint64(len(s.fields)) || l.docs > s.docs
+		c.Bad = c.Bad || uint64(l.field) >= uint64(len(s.fields)) || l.docs > s.docs
 		t.lists = append(t.lists, l)
 	}
-	if !several && !c.bad {
+	if !several && !c.Bad {
 		t.docs = t.lists[0].docs
 	}
-	return !c.bad
+	return !c.Bad
 }
 
 // appendValue is the inverse of decode.
@@ -175,9 +176,10 @@ func (s *segment) open(l *list, r *posting.Reader, positions bool) error {
 		r.ResetOne(l.kind, l.one, s.docs)
 		return nil
 	}
-	sec := &s.sections[secPostings]
-	if l.positions > sec.size || l.documents > sec.size || l.at > sec.size-l.positions || l.at+l.positions > sec.size-l.documents {
-		return corrupt(s.path, "%v: list outside", secPostings)
+	b := s.section(secPostings)
+	all := uint64(len(b))
+	if l.positions > all || l.documents > all || l.at > all-l.positions || l.at+l.positions > all-l.documents {
+		return s.Corrupt("%v: list outside", secPostings)
 	}
 	from, size := l.at+l.positions, l.documents
 	if positions {
@@ -186,7 +188,6 @@ func (s *segment) open(l *list, r *posting.Reader, positions bool) error {
 	if err := s.verify(secPostings, from, size); err != nil {
 		return err
 	}
-	b := s.section(secPostings)
 	mid := l.at + l.positions
 	r.Reset(l.kind, b[mid:mid+l.documents], b[l.at:mid], int(l.docs), s.docs)
 	return nil
@@ -203,28 +204,10 @@ func (s *segment) length(doc uint32) uint32 {
 	return binary.LittleEndian.Uint32(s.section(secLengths)[4*doc:])
 }
 
-func (s *segment) id(doc uint32) (id ID) {
-	copy(id[:], s.section(secIDs)[16*uint64(doc):])
-	return id
-}
+func (s *segment) id(doc uint32) ID { return s.names.ID(doc) }
 
 // ordered is the document whose ID is the i-th in order.
-func (s *segment) ordered(i int) uint32 {
-	return binary.LittleEndian.Uint32(s.section(secOrder)[4*i:])
-}
-
-// find is the last document with an ID.
-func (s *segment) find(id ID) (uint32, bool) {
-	ids := s.section(secIDs)
-	i := sort.Search(int(s.docs), func(i int) bool {
-		return bytes.Compare(ids[16*uint64(s.ordered(i)):][:16], id[:]) > 0
-	}) - 1
-	if i < 0 {
-		return 0, false
-	}
-	d := s.ordered(i)
-	return d, s.id(d) == id
-}
+func (s *segment) ordered(i int) uint32 { return s.names.At(i) }
 
 // field is the number of an attribute.
 func (s *segment) field(attribute string) (int, bool) {

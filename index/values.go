@@ -52,7 +52,7 @@ func (c *valueCursor) next(attribute string) error {
 	c.key = nil
 	if !c.cursor.Next() {
 		if err := c.cursor.Err(); err != nil {
-			return corrupt(c.path, "%v: %v", secKeys, err)
+			return c.Corrupt("%v: %v", secKeys, err)
 		}
 		return nil
 	}
@@ -65,9 +65,9 @@ func (c *valueCursor) next(attribute string) error {
 // live is the number of documents left that have the key at hand.
 func (c *valueCursor) live() (n int, err error) {
 	if !c.decode(c.cursor.Value(), &c.info) {
-		return 0, corrupt(c.path, "%v: key %q", secKeys, c.cursor.Term())
+		return 0, c.Corrupt("%v: key %q", secKeys, c.cursor.Term())
 	}
-	if c.gone.count() == 0 {
+	if c.gone.Count() == 0 {
 		return int(c.info.docs), nil
 	}
 	if err := c.open(&c.info.lists[0], &c.r, false); err != nil {
@@ -79,7 +79,7 @@ func (c *valueCursor) live() (n int, err error) {
 		}
 	}
 	if err := c.r.Err(); err != nil {
-		return 0, corrupt(c.path, "%v: %v", secPostings, err)
+		return 0, c.Corrupt("%v: %v", secPostings, err)
 	}
 	return n, nil
 }
@@ -210,7 +210,7 @@ func (v *view) only(name string) (only *part) {
 	for i := range v.parts {
 		p := &v.parts[i]
 		if _, ok := p.field(name); ok {
-			if only != nil || p.gone.count() > 0 {
+			if only != nil || p.gone.Count() > 0 {
 				return nil
 			}
 			only = p

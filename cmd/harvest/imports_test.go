@@ -64,6 +64,7 @@ var (
 	doors   = []string{"harvest/fs/ninep", "harvest/fs/fuse"}
 	leaves  = []string{
 		"harvest/gather/soif", "harvest/gather/fetch", "harvest/gather/crawl", "harvest/gather/warc", "harvest/index/match", "harvest/index/query",
+		"harvest/index/segfile",
 		"harvest/cache/icp", "harvest/replica/topology",
 	}
 	// homes are the packages that may import a dependency, those below them

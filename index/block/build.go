@@ -311,6 +311,6 @@ func (b *builder) close() {
 	close(b.batches)
 	b.done.Wait()
 	for _, s := range b.runs {
-		os.Remove(s.path)
+		os.Remove(s.Path)
 	}
 }

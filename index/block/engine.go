@@ -2,7 +2,6 @@ package block
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	iofs "io/fs"
 	"iter"
@@ -11,12 +10,12 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 
 	"harvest/index"
 	"harvest/index/dict"
+	"harvest/index/segfile"
 )
 
 // A view is the index at one time. It never changes once it is the current
@@ -80,13 +79,13 @@ func open(dir string, set index.Settings, grain Grain, coarse coarseness) (*engi
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	v, err := load(dir, grain, set.NoNumbers)
-	if err != nil {
-		return nil, fmt.Errorf("index/block: %w", err)
-	}
 	e := &engine{dir: dir, grain: grain, coarse: coarse, set: set, cache: dict.NewCache(memory(set) / 2)}
 	if e.set.Log == nil {
 		e.set.Log = slog.New(slog.DiscardHandler)
+	}
+	v, err := e.load()
+	if err != nil {
+		return nil, fmt.Errorf("index/block: %w", err)
 	}
 	e.cur.Store(v)
 	return e, e.sweep(v)
@@ -94,20 +93,9 @@ func open(dir string, set index.Settings, grain Grain, coarse coarseness) (*engi
 
 // sweep removes files that v does not have.
 func (e *engine) sweep(v *view) error {
-	list, err := os.ReadDir(e.dir)
-	if err != nil {
-		return err
-	}
-	for _, f := range list {
-		path := filepath.Join(e.dir, f.Name())
-		ours := strings.HasPrefix(f.Name(), "block-") || strings.HasPrefix(f.Name(), "run-") || f.Name() == manifestName+".new"
-		if ours && !slices.ContainsFunc(v.parts, func(p part) bool { return p.path == path }) {
-			if err := os.Remove(path); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
+	return files().Sweep(e.dir, func(path string) bool {
+		return slices.ContainsFunc(v.parts, func(p part) bool { return p.Path == path })
+	}, "run-")
 }
 
 func (e *engine) view() (*view, error) {
@@ -137,8 +125,8 @@ func (e *engine) Stats() index.Stats {
 	for i := range v.parts {
 		p := &v.parts[i]
 		st.Docs += p.live()
-		st.Deleted += p.dead
-		st.Bytes += int64(len(p.data))
+		st.Deleted += p.gone.Count()
+		st.Bytes += int64(p.Size())
 		st.Text += int64(p.left())
 	}
 	return st
@@ -151,18 +139,14 @@ func (e *engine) Check(ctx context.Context) error {
 		return err
 	}
 	defer runtime.KeepAlive(v)
-	b, err := os.ReadFile(filepath.Join(e.dir, manifestName))
-	if err == nil {
-		_, err = decodeManifest(b)
-	}
-	if err != nil && !(errors.Is(err, iofs.ErrNotExist) && len(v.parts) == 0) {
+	if err := files().Check(e.dir, len(v.parts) == 0); err != nil {
 		return fmt.Errorf("index/block: %w", err)
 	}
 	for i := range v.parts {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := v.parts[i].check(); err != nil {
+		if err := verify(v.parts[i].File); err != nil {
 			return fmt.Errorf("index/block: %w", err)
 		}
 	}
@@ -191,6 +175,9 @@ func (e *engine) Apply(ctx context.Context, puts iter.Seq2[*index.Doc, error], d
 	}
 	v.parts = replaced(old.parts, s, deletes)
 	if err := e.publish(old, v); err != nil {
+		if s != nil && e.bad == nil {
+			os.Remove(s.Path)
+		}
 		return fmt.Errorf("index/block: %w", err)
 	}
 	e.startMerge(v)
@@ -207,7 +194,7 @@ func (e *engine) build(ctx context.Context, number uint64, puts iter.Seq2[*index
 	if err := b.add(ctx, puts); err != nil {
 		return nil, err
 	}
-	path := segmentPath(e.dir, number)
+	path := files().Path(e.dir, number)
 	if ok, err := b.finish(ctx, path); !ok || err != nil {
 		return nil, err
 	}
@@ -221,7 +208,7 @@ func (e *engine) temporary() string {
 
 // publish makes v current and durable, or leaves old.
 func (e *engine) publish(old, v *view) error {
-	done, err := v.save(e.dir, e.grain, e.set.NoNumbers)
+	done, err := e.save(v)
 	if err != nil {
 		if done {
 			e.bad = err
@@ -233,7 +220,7 @@ func (e *engine) publish(old, v *view) error {
 		if !slices.ContainsFunc(v.parts, func(q part) bool { return q.segment == p.segment }) {
 			e.cache.Forget(p.keys.dict)
 			e.cache.Forget(p.terms.dict)
-			os.Remove(p.path) // searches have it mapped; what stays is swept by Open
+			os.Remove(p.Path) // searches have it mapped; what stays is swept by Open
 		}
 	}
 	return nil
@@ -244,17 +231,12 @@ func replaced(parts []part, s *segment, deletes []index.ID) []part {
 	var out []part
 	for _, p := range parts {
 		var gone []uint32
-		drop := func(id index.ID) {
-			if d, ok := p.find(id); ok {
-				gone = append(gone, d)
-			}
+		if s != nil {
+			gone = p.names().Displaced(s.names())
 		}
 		for _, id := range deletes {
-			drop(id)
-		}
-		if s != nil {
-			for d := range s.docs {
-				drop(s.id(d))
+			if d, ok := p.names().Find(id); ok {
+				gone = append(gone, d)
 			}
 		}
 		if p = p.without(gone); p.live() > 0 {
@@ -262,57 +244,29 @@ func replaced(parts []part, s *segment, deletes []index.ID) []part {
 		}
 	}
 	if s != nil {
-		out = append(out, part{segment: s}.without(s.doubles()))
+		out = append(out, part{segment: s}.without(s.names().Doubles()))
 	}
 	return out
 }
 
 // without is p less the documents gone.
 func (p part) without(gone []uint32) part {
-	if len(gone) == 0 {
-		return p
-	}
-	all := newSet(p.segment.docs)
-	copy(all, p.gone)
-	for _, d := range gone {
-		all.add(d)
-	}
-	p.gone, p.dead = all, all.count()
+	p.gone = p.gone.With(gone, p.segment.docs, nil)
 	return p
 }
 
-// doubles gives the documents that another of the same ID comes after.
-func (s *segment) doubles() (out []uint32) {
-	s.find(index.ID{})
-	for i := 0; i+1 < len(s.order); i++ {
-		if s.id(s.order[i]) == s.id(s.order[i+1]) {
-			out = append(out, s.order[i])
-		}
-	}
-	return out
-}
-
-// Segments of like size are merged eight at a time, so each word is written
-// again once for each factor of eight the index is larger than an Apply; one
-// of which more than half is gone is written anew.
-const fanIn = 8
+// smallSegment is the size up to which segments are of the smallest kind.
+const smallSegment = 1 << 18
 
 // pick chooses segments to merge, none if all is well.
-func (v *view) pick() []part {
-	tiers := make(map[int][]part)
-	for _, p := range v.parts {
-		if p.dead > p.live() {
-			return []part{p}
-		}
-		tier := 0
-		for size := len(p.data) >> 18; size > 0; size /= fanIn {
-			tier++
-		}
-		if tiers[tier] = append(tiers[tier], p); len(tiers[tier]) == fanIn {
-			return tiers[tier]
-		}
+func (v *view) pick() (set []part) {
+	for _, i := range segfile.Due(len(v.parts), smallSegment, func(i int) (size, live, gone int) {
+		p := &v.parts[i]
+		return p.Size(), p.live(), p.gone.Count()
+	}) {
+		set = append(set, v.parts[i])
 	}
-	return nil
+	return set
 }
 
 // startMerge starts merging in the background what is to be merged. The
@@ -361,7 +315,7 @@ func (e *engine) merge(ctx context.Context, set []part) []part {
 func (e *engine) swap(set []part, path string) error {
 	old := e.cur.Load()
 	v := &view{mark: old.mark, next: old.next + 1}
-	to := segmentPath(e.dir, old.next)
+	to := files().Path(e.dir, old.next)
 	if err := os.Rename(path, to); err != nil {
 		return err
 	}
@@ -386,13 +340,11 @@ func (e *engine) swap(set []part, path string) error {
 func deleted(was, now []part, s *segment) (out []uint32) {
 	for _, p := range was {
 		i := slices.IndexFunc(now, func(q part) bool { return q.segment == p.segment })
-		for d := range p.segment.docs {
-			if !p.gone.has(d) && (i < 0 || now[i].gone.has(d)) {
-				if doc, ok := s.find(p.id(d)); ok {
-					out = append(out, doc)
-				}
-			}
+		var gone *segfile.Tombstones
+		if i >= 0 {
+			gone = now[i].gone
 		}
+		out = append(out, p.names().Lost(p.gone, gone, i < 0, s.names())...)
 	}
 	return out
 }

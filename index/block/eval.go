@@ -66,8 +66,8 @@ func (e *evaluator) fail(err error) bound {
 func (e *evaluator) live(q query.Node) (bound, error) {
 	b := e.bound(q, "")
 	if e.p.gone != nil {
-		b.must.without(e.p.gone)
-		b.may.without(e.p.gone)
+		b.must.without(e.p.gone.Bits())
+		b.may.without(e.p.gone.Bits())
 	}
 	if e.err == nil {
 		e.err = e.ctx.Err()
@@ -281,7 +281,7 @@ func (e *evaluator) beginning(prefix, attr string) bound {
 		return true
 	})
 	if err != nil {
-		return e.fail(corrupt(e.p.path, "%v", err))
+		return e.fail(e.p.Corrupt("%v", err))
 	}
 	return f.bound(false)
 }
@@ -301,7 +301,7 @@ func (e *evaluator) find(attr string) *finding {
 	if attr != "" {
 		f.names = []string{attr}
 	} else if e.s.opt.Weight != nil {
-		for _, a := range e.p.names {
+		for _, a := range e.p.attrs {
 			if e.s.opt.Weight(a) <= 0 {
 				f.names = append(f.names, a)
 			}
@@ -324,7 +324,7 @@ func (f *finding) addAt(term string, ord int) {
 	e := f.e
 	e.s.counts.words++
 	if !e.words.list(ord, &e.li) {
-		e.fail(corrupt(e.p.path, "list of %q", term))
+		e.fail(e.p.Corrupt("list of %q", term))
 		return
 	}
 	if e.li.blocks {
@@ -377,7 +377,7 @@ func (e *evaluator) addKey(key []byte, to set) {
 
 func (e *evaluator) addKeyAt(key []byte, ord int, to set) {
 	if !e.keys.list(ord, &e.li) {
-		e.fail(corrupt(e.p.path, "list of key %q", key))
+		e.fail(e.p.Corrupt("list of key %q", key))
 		return
 	}
 	for _, doc := range e.li.places {

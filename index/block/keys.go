@@ -53,6 +53,6 @@ func (e *evaluator) eachKey(attr string, first []byte, yield func(key []byte, or
 		}
 	}
 	if err := c.Err(); err != nil {
-		e.fail(corrupt(e.p.path, "keys: %v", err))
+		e.fail(e.p.Corrupt("keys: %v", err))
 	}
 }

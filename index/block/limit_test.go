@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -155,6 +157,13 @@ func TestSettings(t *testing.T) {
 	}
 	if _, err := block.Open(dir, index.Settings{Source: src, NoNumbers: true}, block.Tiny); !errors.Is(err, index.ErrSettings) {
 		t.Errorf("without numbers: got %v, want %v", err, index.ErrSettings)
+	}
+	// What version 1 wrote of an empty index of grain tiny with the mark m.
+	if err := os.WriteFile(filepath.Join(dir, "MANIFEST"), []byte("harvest block manifest 1\n\x00\x00\x01m\x00\x00\xa5T\xa6\x8f"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := block.Open(dir, index.Settings{Source: src}, block.Tiny); !errors.Is(err, index.ErrSettings) {
+		t.Errorf("version 1: got %v, want %v", err, index.ErrSettings)
 	}
 }
 

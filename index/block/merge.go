@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"harvest/index/dict"
+	"harvest/index/segfile"
 )
 
 // A source gives terms in order, keys (with keySpace) before words, with their
@@ -141,8 +142,7 @@ func (b *builder) write(ctx context.Context, path string, l *layout, grain Grain
 		sources = append(sources, newWorkerSource(w, l))
 	}
 	if err := combine(ctx, out, sources); err != nil {
-		out.drop()
-		return err
+		return out.drop(err)
 	}
 	b.held.Store(0)
 	for _, w := range b.workers {
@@ -188,7 +188,7 @@ const gone = ^uint32(0)
 func newSegmentSource(p *part, to *layout, first uint32) *segmentSource {
 	s := &segmentSource{part: p, to: to, docs: make([]uint32, p.segment.docs)}
 	for d := range s.docs {
-		if s.docs[d] = gone; !p.gone.has(uint32(d)) {
+		if s.docs[d] = gone; !p.gone.Has(uint32(d)) {
 			s.docs[d] = first
 			first++
 		}
@@ -231,14 +231,14 @@ func (s *segmentSource) next() bool {
 func (s *segmentSource) term() []byte { return s.name }
 func (s *segmentSource) err() error {
 	if err := s.cursor.Err(); err != nil {
-		return corrupt(s.path, "%v", err)
+		return s.Corrupt("%v", err)
 	}
 	return nil
 }
 
 func (s *segmentSource) list(li *list) error {
 	if !s.lists.list(s.cursor.Ord(), &s.li) {
-		return corrupt(s.path, "list of %q", s.name)
+		return s.Corrupt("list of %q", s.name)
 	}
 	n := len(li.places)
 	switch {
@@ -297,11 +297,10 @@ func (s *segmentSource) appendStretches(li *list) {
 // A part is a segment and its documents that are gone. It does not change.
 type part struct {
 	*segment
-	gone set // nil: none
-	dead int
+	gone *segfile.Tombstones // nil: none
 }
 
-func (p *part) live() int { return int(p.segment.docs) - p.dead }
+func (p *part) live() int { return int(p.segment.docs) - p.gone.Count() }
 
 // merge writes what is left of parts as one segment.
 func merge(ctx context.Context, parts []part, path string, grain Grain, coarse coarseness) error {
@@ -309,7 +308,7 @@ func merge(ctx context.Context, parts []part, path string, grain Grain, coarse c
 	for i := range parts {
 		p := &parts[i]
 		for d := range p.segment.docs {
-			if !p.gone.has(d) {
+			if !p.gone.Has(d) {
 				c.ids = append(c.ids, p.ids[16*d:16*d+16]...)
 				c.sizes = append(c.sizes, p.sizes[d])
 			}
@@ -325,7 +324,7 @@ func merge(ctx context.Context, parts []part, path string, grain Grain, coarse c
 		for i := range parts {
 			p := &parts[i]
 			for d := range p.segment.docs {
-				if !p.gone.has(d) {
+				if !p.gone.Has(d) {
 					l.starts = append(l.starts, l.starts[len(l.starts)-1]+p.starts[d+1]-p.starts[d])
 				}
 			}
@@ -342,15 +341,14 @@ func merge(ctx context.Context, parts []part, path string, grain Grain, coarse c
 		first += uint32(parts[i].live())
 	}
 	if err := combine(ctx, w, sources); err != nil {
-		w.drop()
-		return err
+		return w.drop(err)
 	}
 	return w.close()
 }
 
 // left is about how many words of the text are left.
 func (p *part) left() uint64 {
-	if p.dead == 0 {
+	if p.gone.Count() == 0 {
 		return p.words
 	}
 	return uint64(float64(p.words) * float64(p.live()) / float64(p.segment.docs))
@@ -418,7 +416,7 @@ func (p *part) ends(ends, fresh set, doc uint32) uint32 {
 	for b := 0; b+1 < len(p.segment.blocks); b++ {
 		from := doc
 		for d := p.segment.blocks[b]; d < p.segment.blocks[b+1]; d++ {
-			if !p.gone.has(d) {
+			if !p.gone.Has(d) {
 				doc++
 			}
 		}

@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 
 	"harvest/index"
-	"harvest/index/dict"
 	"harvest/index/match"
 	"harvest/index/query"
 )
@@ -145,15 +144,11 @@ func (e *evaluator) matching(p *pattern, yield func(term string, ord int)) {
 	var err error
 	if lits := p.Required(); p.fuzzy == "" && p.Prefix() == "" && len(lits) > 0 && shortest(lits) >= 2 {
 		err = d.Contains(e.s.cache, lits, check)
-	} else if h, ok := p.Halves(); ok {
-		err = d.Near(e.s.cache, dict.Halves{
-			Whole: p.Automaton(), Front: h.Front, Prefix: []byte(h.Prefix), Tail: []byte(h.Tail), Least: h.Least, Most: h.Most,
-		}, check)
 	} else {
-		err = d.Walk(e.s.cache, p.Automaton(), []byte(p.Prefix()), check)
+		err = index.Accepted(d, e.s.cache, p.Pattern, []byte(p.Prefix()), check)
 	}
 	if err != nil {
-		e.fail(corrupt(e.p.path, "%v", err))
+		e.fail(e.p.Corrupt("%v", err))
 	}
 }
 
@@ -434,7 +429,7 @@ func (e *evaluator) hold(f *finding, r run) {
 		err = d.Prefix([]byte{hashedMark}, add)
 	}
 	if err != nil {
-		e.fail(corrupt(e.p.path, "%v", err))
+		e.fail(e.p.Corrupt("%v", err))
 	}
 	f.add(string(cutTerm[:1]))
 }
@@ -536,7 +531,7 @@ func (e *evaluator) follow(a match.Automaton, state int, docs set, attr string, 
 		return e.err == nil
 	})
 	if err != nil {
-		e.fail(corrupt(e.p.path, "%v", err))
+		e.fail(e.p.Corrupt("%v", err))
 	}
 }
 
@@ -552,7 +547,7 @@ func (e *evaluator) wordIn(term string, ord int, attr string) set {
 	} else if e.s.counts.words++; e.words.list(ord, &e.li) {
 		e.p.documents(&e.li, may)
 	} else {
-		e.fail(corrupt(e.p.path, "list of %q", term))
+		e.fail(e.p.Corrupt("list of %q", term))
 	}
 	return may
 }

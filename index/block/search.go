@@ -125,7 +125,7 @@ func (s *search) sort(v *view, hits []index.Hit) error {
 	}
 	err := v.eachList(s.ctx, prefixKey(valueKind, index.Attr(s.opt.Sort)), func(n int, p *part, docs []uint32) {
 		for _, doc := range docs {
-			if k, ok := place[p.id(doc)]; ok && k == math.MaxInt && !p.gone.has(doc) {
+			if k, ok := place[p.id(doc)]; ok && k == math.MaxInt && !p.gone.Has(doc) {
 				place[p.id(doc)] = n
 			}
 		}

@@ -1,23 +1,21 @@
 package block
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/binary"
 	"math/bits"
-	"slices"
 	"sync"
 
 	"harvest/index"
 	"harvest/index/dict"
+	"harvest/index/segfile"
 )
 
 // A segment is a file of documents that were applied or merged together, with
 // its words and values. It never changes. Documents are numbered from 0 in the
 // order they came; numbers are unsigned varints unless said.
 //
-//	"harvest block 1\n"
-//	meta     grain, documents, exact, blocks, stretches, words of the text
+// It is a file as package segfile has them, of these sections:
+//
 //	ids      16 bytes a document
 //	sizes    1 byte a document: how long its text is (sizeClass)
 //	layout   tiny: for each block how many documents are in it, then a bit
@@ -25,7 +23,9 @@ import (
 //	         each document the number of its stretches
 //	keys     lists, lengths, groups (list.go), dictionary (index/dict)
 //	words    the same four
-//	tail     lengths and checksums of the twelve sections (file.go)
+//
+// The table says, after the sections: grain, documents, exact, blocks, stretches,
+// words of the text.
 //
 // The n-th term of a dictionary has the n-th list. A list is the documents a
 // term stands in. At tiny, a word of more than exact documents has the blocks
@@ -50,18 +50,12 @@ import (
 //
 // On 24,376 documents of manuals, 212 MB with 297,000 words, the parts of a
 // segment of grain tiny take, in percent of the text: see docs/block.6.md.
-//
-// Versions: 1, the first.
 const (
-	segmentMagic = "harvest block 1\n"
-
-	secMeta   = 0
-	secIDs    = 1
-	secSizes  = 2
-	secLayout = 3
-	secKeys   = 4
-	secWords  = 8
-	sections  = 12
+	secIDs    = 0
+	secSizes  = 1
+	secLayout = 2
+	secKeys   = 3
+	secWords  = 7
 
 	stretchWords  = 256
 	maxStretches  = 1 << 12 // of one document; the last holds the rest
@@ -71,6 +65,19 @@ const (
 	longKind      = 'l'
 	wordKind      = 'w'
 )
+
+// files is what they look like. Versions of segments and manifests: 1, with sums of
+// whole sections; 2, as the ranked engine has them.
+func files() *segfile.Format {
+	return &segfile.Format{
+		Name: "block", Magic: "harvest block 2\n",
+		Sections: []string{
+			"ids", "sizes", "layout", "keys: lists", "keys: lengths", "keys: groups", "keys",
+			"words: lists", "words: lengths", "words: groups", "words",
+		},
+		Manifest: "harvest block manifest ", Version: 2,
+	}
+}
 
 // sizeClass is the length of a text in a byte, to one part in eight.
 func sizeClass(n int64) byte {
@@ -92,13 +99,13 @@ func classSize(c byte) int64 {
 // A segmentWriter writes a segment: its documents when it is made, then terms
 // in order, keys before words.
 type segmentWriter struct {
-	w     *fileWriter
+	*segfile.Writer
 	l     *layout
-	space int // secKeys or secWords
+	meta  []byte
+	words bool // keys are done
 	dict  *dict.Builder
-	spool *spool
+	spool *segfile.Spool
 	lists listWriter
-	err   error
 }
 
 // A census is what a segment knows of its documents.
@@ -109,91 +116,83 @@ type census struct {
 }
 
 func createSegment(path string, grain Grain, l *layout, c *census) (*segmentWriter, error) {
-	f, err := createFile(path, segmentMagic)
+	f, err := files().Create(path)
 	if err != nil {
 		return nil, err
 	}
-	w := &segmentWriter{w: f, l: l, space: secKeys}
-	var b []byte
+	w := &segmentWriter{Writer: f, l: l}
 	for _, n := range []uint64{uint64(grain), uint64(l.docs), uint64(l.exact), uint64(max(len(l.blocks), 1) - 1), uint64(l.stretches()), c.words} {
-		b = binary.AppendUvarint(b, n)
+		w.meta = binary.AppendUvarint(w.meta, n)
 	}
-	f.section(b)
-	f.section(c.ids)
-	f.section(c.sizes)
-	f.section(l.encode())
-	w.open(path)
+	for _, b := range [][]byte{c.ids, c.sizes, l.encode()} {
+		w.section(b)
+	}
+	w.open("keys")
 	return w, nil
 }
 
-func (w *segmentWriter) open(path string) {
-	w.spool = &spool{path: path + ".terms"}
+// section writes one whole.
+func (w *segmentWriter) section(b []byte) {
+	w.Write(b)
+	w.End()
+}
+
+func (w *segmentWriter) open(kind string) {
+	w.spool = w.NewSpool(kind)
 	w.dict = dict.NewBuilder(w.spool)
 	w.lists = listWriter{}
 }
 
 // term adds a term; its list may be made coarser.
 func (w *segmentWriter) term(term []byte, li *list) error {
-	if w.err != nil {
-		return w.err
-	}
 	l := w.l
 	if term[0] == keySpace {
 		term = term[1:]
 		l = l.fine()
 	} else {
-		if w.space == secKeys {
+		if !w.words {
 			w.endSpace()
+			w.words = true
+			w.open("words")
 		}
 		if l.coarsen(li); li.blocks {
 			li.count = max(li.count, l.exact+1) // which tells it from a list of documents
 		}
 	}
-	if w.err == nil {
-		w.err = w.dict.Add(term, nil)
-	}
+	w.Fail(w.dict.Add(term, nil))
 	w.lists.add(l, li)
 	if len(w.lists.bits.b) >= 1<<16 {
-		w.w.Write(w.lists.take())
+		w.Write(w.lists.take())
 	}
-	return w.err
+	return w.Err()
 }
 
+// endSpace writes what there is of keys, or of words.
 func (w *segmentWriter) endSpace() {
 	w.lists.endChunk()
-	w.w.Write(w.lists.take())
-	w.w.end()
-	w.w.section(w.lists.lengths)
-	w.w.section(w.lists.groups)
+	w.section(w.lists.take())
+	w.section(w.lists.lengths)
+	w.section(w.lists.groups)
 	_, err := w.dict.Finish()
-	if err == nil {
-		err = w.spool.to(w.w)
-	}
-	if w.err == nil {
-		w.err = err
-	}
-	if w.space == secKeys {
-		w.space = secWords
-		w.open(w.w.f.Name())
-	}
+	w.Fail(err)
+	w.spool.Section(w.Writer)
 }
 
 // close completes the file, or removes it.
 func (w *segmentWriter) close() error {
-	if w.space == secKeys {
+	if w.endSpace(); !w.words {
+		w.open("words")
 		w.endSpace()
 	}
-	w.endSpace()
-	if w.err != nil {
-		w.drop()
-		return w.err
-	}
-	return w.w.close()
+	w.Finish(w.meta)
+	return w.Close()
 }
 
-func (w *segmentWriter) drop() {
-	w.spool.close()
-	w.w.drop()
+// drop gives the file up because of an error.
+func (w *segmentWriter) drop(err error) error {
+	w.Fail(err)
+	w.spool.Close()
+	return w.Close()
 }
 
 // fine is the layout of keys: lists of documents, however many.
@@ -268,16 +267,15 @@ func (l *layout) decode(b []byte, blocks, stretches uint64, grain Grain) bool {
 
 // A segment of an index.
 type segment struct {
-	*mapped
+	*segfile.File
 	number uint64
 	layout
 	census
 	keys, terms space
-	names       []string // of the attributes, in order
+	attrs       []string // names, in order
 
-	stems stems
-	once  sync.Once
-	order []uint32 // documents by ID
+	stems dict.Stems
+	names func() *segfile.IDs // of the documents; they are put in order when it is first called
 }
 
 // A space is a dictionary and its lists.
@@ -287,52 +285,68 @@ type space struct {
 }
 
 func openSegment(path string, number uint64, grain Grain) (*segment, error) {
-	m, err := openFile(path, segmentMagic, sections)
+	f, err := files().Open(path)
 	if err != nil {
 		return nil, err
 	}
-	s := &segment{mapped: m, number: number}
+	return newSegment(f, number, grain)
+}
+
+// newSegment verifies all of a file: a list is read without a look at its sum.
+func newSegment(f *segfile.File, number uint64, grain Grain) (*segment, error) {
+	if err := verify(f); err != nil {
+		return nil, err
+	}
+	s := &segment{File: f, number: number}
 	if !s.meta(grain) {
-		return nil, corrupt(path, "meta: does not fit the file")
+		return nil, f.Corrupt("table does not fit the file")
 	}
-	if err := s.keys.open(m.sections[secKeys:]); err != nil {
-		return nil, corrupt(path, "keys: %v", err)
+	if err := s.keys.open(f, secKeys); err != nil {
+		return nil, f.Corrupt("keys: %v", err)
 	}
-	if err := s.terms.open(m.sections[secWords:]); err != nil {
-		return nil, corrupt(path, "words: %v", err)
+	if err := s.terms.open(f, secWords); err != nil {
+		return nil, f.Corrupt("words: %v", err)
 	}
-	err = s.keys.dict.Prefix([]byte{attributeKind}, func(key, _ []byte, _ int) bool {
-		s.names = append(s.names, string(key[1:]))
+	err := s.keys.dict.Prefix([]byte{attributeKind}, func(key, _ []byte, _ int) bool {
+		s.attrs = append(s.attrs, string(key[1:]))
 		return true
 	})
 	if err != nil {
-		return nil, corrupt(path, "keys: %v", err)
+		return nil, f.Corrupt("keys: %v", err)
 	}
+	ids := s.ids
+	s.names = sync.OnceValue(func() *segfile.IDs { return segfile.NewIDs(ids, segfile.Order(ids)) })
 	return s, nil
 }
 
+// verify compares all sums of a file.
+func verify(f *segfile.File) error {
+	for sec := range files().Sections {
+		if err := f.VerifyAgain(sec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (s *segment) meta(grain Grain) bool {
-	b := s.sections[secMeta]
+	r := segfile.Reader{B: s.Meta}
 	var v [6]uint64
 	for i := range v {
-		n := 0
-		if v[i], n = binary.Uvarint(b); n <= 0 {
-			return false
-		}
-		b = b[n:]
+		v[i] = r.Uvarint()
 	}
-	s.ids, s.sizes = s.sections[secIDs], s.sections[secSizes]
+	s.ids, s.sizes = s.Section(secIDs), s.Section(secSizes)
 	s.words = v[5]
-	if v[0] != uint64(grain) || v[1]*16 != uint64(len(s.ids)) || v[1] != uint64(len(s.sizes)) || v[1] >= 1<<31 || v[2] >= 1<<31 || v[4] >= 1<<32 {
+	if r.Bad || len(r.B) > 0 || v[0] != uint64(grain) || len(s.ids) != 16*len(s.sizes) || v[1] != uint64(len(s.sizes)) || v[1] >= 1<<31 || v[2] >= 1<<31 || v[4] >= 1<<32 {
 		return false
 	}
 	s.docs, s.exact = uint32(v[1]), uint32(v[2])
-	return s.decode(s.sections[secLayout], v[3], v[4], grain)
+	return s.decode(s.Section(secLayout), v[3], v[4], grain)
 }
 
-func (s *space) open(sec [][]byte) (err error) {
-	if s.dict, err = dict.Open(sec[3]); err == nil {
-		s.lists, err = openLists(s.dict.Len(), sec[0], sec[1], sec[2])
+func (s *space) open(f *segfile.File, sec int) (err error) {
+	if s.dict, err = dict.Open(f.Section(sec + 3)); err == nil {
+		s.lists, err = openLists(s.dict.Len(), f.Section(sec), f.Section(sec+1), f.Section(sec+2))
 	}
 	return err
 }
@@ -341,31 +355,6 @@ func (s *segment) id(doc uint32) index.ID { return index.ID(s.ids[16*doc:]) }
 
 // size is about the length of a document's text.
 func (s *segment) size(doc uint32) int64 { return classSize(s.sizes[doc]) }
-
-// find gives the document with an ID. An ID that stands there twice is that
-// of the last, the others being gone from the start.
-func (s *segment) find(id index.ID) (uint32, bool) {
-	s.once.Do(func() { s.order = byID(s.ids) })
-	i, _ := slices.BinarySearchFunc(s.order, id, func(doc uint32, id index.ID) int {
-		return cmp.Or(bytes.Compare(s.ids[16*doc:16*doc+16], id[:]), -1) // behind equals
-	})
-	if i == 0 || s.id(s.order[i-1]) != id {
-		return 0, false
-	}
-	return s.order[i-1], true
-}
-
-// byID gives the documents in the order of their IDs, equal ones in their own.
-func byID(ids []byte) []uint32 {
-	order := make([]uint32, len(ids)/16)
-	for i := range order {
-		order[i] = uint32(i)
-	}
-	slices.SortFunc(order, func(a, b uint32) int {
-		return cmp.Or(bytes.Compare(ids[16*a:16*a+16], ids[16*b:16*b+16]), cmp.Compare(a, b))
-	})
-	return order
-}
 
 // documents adds the documents of a list to a set.
 func (l *layout) documents(li *list, to set) {

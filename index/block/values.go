@@ -2,12 +2,10 @@ package block
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"fmt"
 	"runtime"
 	"slices"
-	"strings"
 
 	"harvest/index"
 	"harvest/index/dict"
@@ -30,7 +28,7 @@ func (c *keyCursor) next() error {
 		c.key = c.cursor.Term()[len(c.prefix):]
 	}
 	if err := c.cursor.Err(); err != nil {
-		return corrupt(c.path, "keys: %v", err)
+		return c.Corrupt("keys: %v", err)
 	}
 	return nil
 }
@@ -38,12 +36,12 @@ func (c *keyCursor) next() error {
 // live is the number of documents left that have the key at hand.
 func (c *keyCursor) live() (int, error) {
 	if !c.lists.list(c.cursor.Ord(), &c.li) {
-		return 0, corrupt(c.path, "list of key %q", c.cursor.Term())
+		return 0, c.Corrupt("list of key %q", c.cursor.Term())
 	}
 	n := len(c.li.places)
-	if c.dead > 0 {
+	if c.gone.Count() > 0 {
 		for _, doc := range c.li.places {
-			if c.gone.has(doc) {
+			if c.gone.Has(doc) {
 				n--
 			}
 		}
@@ -183,7 +181,7 @@ func (e *engine) Attributes(ctx context.Context) ([]index.Attribute, error) {
 // distinct counts an attribute's values by their places in the dictionary,
 // where there is but one and nothing is gone.
 func (v *view) distinct(name string) (int, bool) {
-	if len(v.parts) != 1 || v.parts[0].dead > 0 {
+	if len(v.parts) != 1 || v.parts[0].gone.Count() > 0 {
 		return 0, false
 	}
 	prefix := append(prefixKey(valueKind, name), index.KeyText)
@@ -199,72 +197,56 @@ func (v *view) distinct(name string) (int, bool) {
 	return at() - first, true
 }
 
-// Suggestions have at most so many errors.
-const suggestErrors = 2
-
-// Suggest gives words of the documents that are near word in spelling, those
-// with the fewest errors first, of these those that the most documents have.
-// The word itself is none.
+// Suggest gives words of the documents that are near word in spelling. How many
+// have one that stands in blocks is told with those that are gone.
 func (e *engine) Suggest(ctx context.Context, word string, n int) ([]index.Suggestion, error) {
 	v, err := e.view()
 	if err != nil {
 		return nil, err
 	}
 	defer runtime.KeepAlive(v)
-	folded := string(index.Fold(nil, word))
-	var out []index.Suggestion
-	for k := 1; k <= suggestErrors && len(out) < n; k++ {
-		m, err := match.Compile(folded, match.Options{Errors: k})
-		if err != nil {
-			return nil, fmt.Errorf("index/block: %w", err)
+	out, err := index.Suggestions(ctx, word, n, func(m *match.Pattern, add func([]byte, func() int) bool) error {
+		for i := range v.parts {
+			p := &v.parts[i]
+			c := p.counter()
+			err := index.Accepted(p.terms.dict, e.cache, m, nil, func(term, _ []byte, ord int) bool {
+				return marked(term) || add(term, func() int { return c.count(ord) })
+			})
+			if err != nil {
+				return p.Corrupt("%v", err)
+			}
 		}
-		if out, err = e.suggest(ctx, v, m, folded); err != nil {
-			return nil, err
-		}
-	}
-	slices.SortFunc(out, func(a, b index.Suggestion) int {
-		return cmp.Or(cmp.Compare(a.Errors, b.Errors), cmp.Compare(b.Docs, a.Docs), strings.Compare(a.Word, b.Word))
+		return nil
 	})
-	return out[:min(n, len(out))], nil
+	if err != nil {
+		err = fmt.Errorf("index/block: %w", err)
+	}
+	return out, err
 }
 
-func (e *engine) suggest(ctx context.Context, v *view, m *match.Pattern, word string) ([]index.Suggestion, error) {
-	seen := make(map[string]int) // place in out
-	var out []index.Suggestion
-	for i := range v.parts {
-		p := &v.parts[i]
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		lists := p.terms.lists.reader(&p.segment.layout)
-		docs := newSet(p.segment.docs)
-		var li list
-		err := p.terms.dict.Walk(e.cache, m.Automaton(), nil, func(term, _ []byte, ord int) bool {
-			errors, ok := m.Match(term)
-			if !ok || marked(term) || string(term) == word || !lists.list(ord, &li) {
-				return true
-			}
-			n := int(li.count)
-			if !li.blocks {
-				docs.clear()
-				p.documents(&li, docs)
-				docs.without(p.gone)
-				n = docs.count()
-			}
-			k, known := seen[string(term)]
-			if !known && n > 0 {
-				k = len(out)
-				seen[string(term)] = k
-				out = append(out, index.Suggestion{Word: string(term), Errors: errors})
-			}
-			if n > 0 {
-				out[k].Docs += n
-			}
-			return ctx.Err() == nil
-		})
-		if err != nil {
-			return nil, corrupt(p.path, "%v", err)
-		}
+// A counter counts the documents of words.
+type counter struct {
+	*part
+	lists listReader
+	docs  set
+	li    list
+}
+
+func (p *part) counter() *counter {
+	return &counter{part: p, lists: p.terms.lists.reader(&p.segment.layout), docs: newSet(p.segment.docs)}
+}
+
+// count is about how many documents have the word with an ordinal; 0 if its list
+// cannot be read.
+func (c *counter) count(ord int) int {
+	if !c.lists.list(ord, &c.li) {
+		return 0
 	}
-	return out, ctx.Err()
+	if c.li.blocks {
+		return int(c.li.count)
+	}
+	c.docs.clear()
+	c.documents(&c.li, c.docs)
+	c.docs.without(c.gone.Bits())
+	return c.docs.count()
 }
