@@ -23,7 +23,7 @@ import (
 //	digest                  digest, count
 //	url/https/go.dev/…      the same objects by URL, see name.go
 //	soif, soif.zst          the collection as one stream
-//	since/CURSOR            the changes after a cursor or time, and .zst
+//	since/CURSOR            the changes after a cursor or time, and .zst, .gz
 //
 // docs/objects.4.md is their manual.
 
@@ -340,7 +340,7 @@ func (t *tree) named(dir string, n Name) fs.Node {
 
 // lookSince knows every cursor that can be gone on from.
 func (t *tree) lookSince(_ context.Context, name string) (fs.Node, error) {
-	text, packed := strings.CutSuffix(name, ".zst")
+	text, produce := t.how(name)
 	after, err := t.s.ParseCursor(text)
 	if errors.Is(err, iofs.ErrInvalid) {
 		err = notExist(name)
@@ -348,21 +348,31 @@ func (t *tree) lookSince(_ context.Context, name string) (fs.Node, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.since(name, after, packed), nil
+	return t.since(name, after, produce), nil
 }
 
-func (t *tree) since(name string, after Cursor, packed bool) fs.Node {
-	produce := t.s.WriteSince
-	if packed {
-		produce = t.s.WriteSinceZstd
+// writeSince is Store.WriteSince or another of its kind.
+type writeSince func(ctx context.Context, w io.Writer, after Cursor) error
+
+// how returns what a name below since is without its end, and what that asks for.
+func (t *tree) how(name string) (cursor string, produce writeSince) {
+	if text, ok := strings.CutSuffix(name, ".zst"); ok {
+		return text, t.s.WriteSinceZstd
 	}
+	if text, ok := strings.CutSuffix(name, ".gz"); ok {
+		return text, t.s.WriteSinceGzip
+	}
+	return name, t.s.WriteSince
+}
+
+func (t *tree) since(name string, after Cursor, produce writeSince) fs.Node {
 	return fs.Stream(t.id("since", name), t.vers("")(), func(ctx context.Context, w io.Writer) error {
 		return produce(ctx, w, after)
 	})
 }
 
 func (t *tree) eachSince(_ context.Context, after string) iter.Seq2[fs.Entry, error] {
-	return fs.Sorted([]fs.Entry{{Name: "0", Node: t.since("0", Cursor{}, false)}}, after)
+	return fs.Sorted([]fs.Entry{{Name: "0", Node: t.since("0", Cursor{}, t.s.WriteSince)}}, after)
 }
 
 // collection is soif or soif.zst.

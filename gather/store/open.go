@@ -56,6 +56,8 @@ type Store struct {
 
 	digests *digests
 	frames  frameCache
+	checked checked
+	gzip    gzipCopy
 	looks   atomic.Int64 // read transactions; see forget
 
 	queueMu sync.Mutex
@@ -551,6 +553,7 @@ func (s *Store) closeFiles() (err error) {
 	for _, seg := range s.segs {
 		err = errors.Join(err, seg.release())
 	}
+	s.gzip.close()
 	if s.enc != nil {
 		s.enc.Close()
 	}

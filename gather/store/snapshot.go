@@ -166,20 +166,35 @@ func (sn *Snapshot) Write(ctx context.Context, w io.Writer) error {
 }
 
 // WriteZstd writes the stream of SOIF in zstd frames: those on disk, each checked
-// before it is copied, and those with dead objects packed again without them.
+// before it is copied for the first time, and those with dead objects packed
+// again without them.
 func (sn *Snapshot) WriteZstd(ctx context.Context, w io.Writer) error {
 	for i := range sn.frames {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		b, err := sn.packed(&sn.frames[i])
-		if err != nil {
-			return err
-		}
-		if _, err := w.Write(b); err != nil {
+		if err := sn.writePacked(w, &sn.frames[i]); err != nil {
 			return err
 		}
 	}
+	sn.s.checked.bound(len(sn.frames))
+	return nil
+}
+
+func (sn *Snapshot) writePacked(w io.Writer, info *frameInfo) error {
+	at := place{info.seg, info.off}
+	if info.dead == nil && sn.s.checked.has(at) {
+		head := frameHeader + info.meta
+		return writeFile(w, sn.segs[info.seg].f, int64(info.off)+int64(head), int64(info.length-head))
+	}
+	b, err := sn.packed(info)
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(b); err != nil || info.dead != nil {
+		return err
+	}
+	sn.s.checked.add(at)
 	return nil
 }
 
