@@ -9,6 +9,7 @@ require (
 	github.com/clipperhouse/uax29/v2 v2.7.0
 	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/jimsmart/grobotstxt v1.0.3
+	github.com/jlaffaye/ftp v0.2.4
 	github.com/klauspost/compress v1.20.3
 	github.com/knusbaum/go9p v1.18.0
 	github.com/mmcdole/gofeed v1.4.2
@@ -27,6 +28,5 @@ require (
 	github.com/bits-and-blooms/bitset v1.20.0 // indirect
 	github.com/fhs/mux9p v0.3.1 // indirect
 	github.com/mmcdole/goxpp/v2 v2.0.0 // indirect
-	github.com/stretchr/testify v1.12.1 // indirect
 	golang.org/x/tools v0.51.0 // indirect
 )

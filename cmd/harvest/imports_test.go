@@ -70,11 +70,14 @@ var (
 	// homes are the packages that may import a dependency, those below them
 	// included. One that is not here is to be given its place first.
 	homes = map[string][]string{
+		"github.com/andybalholm/brotli":       {"harvest/gather/fetch", "harvest/gather/essence"},
 		"github.com/blevesearch/snowballstem": {"harvest/index"},
 		"github.com/clipperhouse/uax29":       {"harvest/index"},
 		"github.com/fsnotify/fsnotify":        {"harvest/gather"},
 		"github.com/hanwen/go-fuse":           {"harvest/fs/fuse"},
+		"github.com/gogs/chardet":             {"harvest/gather/essence"},
 		"github.com/jimsmart/grobotstxt":      {"harvest/gather/crawl"},
+		"github.com/jlaffaye/ftp":             {"harvest/gather/fetch"},
 		"github.com/klauspost/compress":       append([]string{"harvest/fs/ninep"}, domains...),
 		"github.com/knusbaum/go9p":            {"harvest/fs/ninep"},
 		"github.com/mmcdole/gofeed":           {"harvest/gather/crawl"},

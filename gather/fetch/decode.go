@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 
@@ -45,17 +46,20 @@ func (d *decoders) decode(resp *http.Response) {
 		resp.Request != nil && resp.Request.Method == http.MethodHead {
 		return
 	}
-	b := &decoded{body: resp.Body, d: d}
-	b.in = bufio.NewReaderSize(&b.received, 4<<10)
-	b.received.r = resp.Body
-	for i := len(codes) - 1; i >= 0; i-- { // the last one was put on last
-		b.codes = append(b.codes, codes[i])
-	}
-	resp.Body = b
+	slices.Reverse(codes) // the last one was put on last
+	resp.Body = d.undo(resp.Body, codes...)
 	resp.ContentLength = -1
 	resp.Uncompressed = true
 	resp.Header.Del("Content-Encoding")
 	resp.Header.Del("Content-Length")
+}
+
+// undo returns the body with its codings undone, in the order given.
+func (d *decoders) undo(body io.ReadCloser, codes ...string) *decoded {
+	b := &decoded{body: body, d: d, codes: codes}
+	b.received.r = body
+	b.in = bufio.NewReaderSize(&b.received, 4<<10)
+	return b
 }
 
 // codings are the codings of a body in the order they were put on, nil if it is

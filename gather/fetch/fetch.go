@@ -93,15 +93,19 @@ const (
 // used concurrently, and by several Gatherers, which then share connections,
 // cookies and secrets.
 type Transport struct {
-	o   Options
-	dev dialer
-	web *web
+	o     Options
+	dev   dialer
+	web   *web
+	keep  keeper // control connections of ftp and nntp
+	facts *facts
+	boxes *boxes
+	plus  *plusServers
 }
 
 // New returns a Transport.
 func New(o Options) *Transport {
 	o.defaults()
-	t := &Transport{o: o}
+	t := &Transport{o: o, keep: keeper{max: o.Kept, life: o.Idle}, facts: newFacts(), boxes: newBoxes(), plus: newPlusServers()}
 	t.dev = dialer{timeout: o.Dial, lookup: o.Lookup, evict: t.CloseIdleConnections, stats: newCounters()}
 	t.web = newWeb(&t.o, &t.dev)
 	return t
@@ -112,21 +116,63 @@ func New(o Options) *Transport {
 // Errors of reading itself are errors, never a status, so that a broken disk is
 // not taken for a file that went away.
 func (t *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
-	switch req.URL.Scheme {
-	case "http", "https":
-		resp, err := t.web.RoundTrip(req)
-		if err == nil {
-			resp.Header.Set(Via, "net")
-		}
-		return resp, err
-	case "file":
-		return file(req)
+	scheme := req.URL.Scheme
+	if scheme == "http" || scheme == "https" {
+		return t.remote(req, t.web.RoundTrip)
 	}
 	if req.Body != nil {
 		req.Body.Close()
 	}
-	return nil, fmt.Errorf("%s: unknown scheme %q", req.URL.Redacted(), req.URL.Scheme)
+	if err := req.Context().Err(); err != nil {
+		return nil, err
+	}
+	if no := onlyGet(req); no != nil {
+		return no, nil
+	}
+	switch scheme {
+	case "file", "mbox":
+		if isPublic(req.Context()) {
+			return answer(req, http.StatusForbidden, "not public"), nil
+		}
+		if scheme == "mbox" {
+			return t.mbox(req)
+		}
+		return file(req)
+	case "ftp", "ftps":
+		return t.remote(req, t.ftp)
+	case "gopher":
+		return t.remote(req, t.gopher)
+	case "nntp", "nntps", "news":
+		return t.remote(req, t.nntp)
+	}
+	return nil, fmt.Errorf("%s: unknown scheme %q", req.URL.Redacted(), scheme)
+}
+
+// remote answers from here if the URL is of a file that is here as well, then
+// from a cache if there is one, then by asking.
+func (t *Transport) remote(req *http.Request, ask func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	via := "net"
+	resp := t.local(req)
+	if resp != nil {
+		via = "local"
+		if req.Body != nil {
+			req.Body.Close()
+		}
+	} else {
+		if t.o.Via != nil {
+			via, ask = "cache", t.o.Via.RoundTrip
+		}
+		var err error
+		if resp, err = ask(req); err != nil {
+			return nil, err
+		}
+	}
+	resp.Header.Set(Via, via)
+	return resp, nil
 }
 
 // CloseIdleConnections closes the connections that are kept but not in use.
-func (t *Transport) CloseIdleConnections() { t.web.CloseIdleConnections() }
+func (t *Transport) CloseIdleConnections() {
+	t.web.CloseIdleConnections()
+	t.keep.close()
+}

@@ -280,9 +280,9 @@ func TestWeb(t *testing.T) {
 	if resp.StatusCode != 302 {
 		t.Errorf("a redirect: got %s, want it handed on", resp.Status)
 	}
-	req, _ = http.NewRequestWithContext(t.Context(), "GET", "gopher://site/", bytes.NewReader(nil))
+	req, _ = http.NewRequestWithContext(t.Context(), "GET", "wais://site/", bytes.NewReader(nil))
 	if _, err := tr.RoundTrip(req); err == nil || !strings.Contains(err.Error(), "unknown scheme") {
-		t.Errorf("gopher: got %v, want an unknown scheme", err)
+		t.Errorf("wais: got %v, want an unknown scheme", err)
 	}
 }
 

@@ -30,6 +30,12 @@ import (
 // of modification, the ETag that a GET of the entry would have, and the
 // reference, relative to the directory, percent-encoded, a directory's with a
 // slash. A body that ends without an error is the whole directory.
+//
+// Containers of other schemes answer in the same way: d is a container, f an
+// object, s what cannot be gathered; a size of 0, a time or an ETag of - are not
+// known. There, references are as in a page, so that they may be absolute URLs or
+// have several segments, and a sixth field is what the server calls the object.
+// Lists that are made elsewhere (ls-lR, a news group) come in their own order.
 const ListingType = "text/x-harvest-listing"
 
 type rootKey struct{}
@@ -44,15 +50,6 @@ func Within(ctx context.Context, root string) context.Context {
 
 // file answers a request for a file URL.
 func file(req *http.Request) (*http.Response, error) {
-	if req.Body != nil {
-		req.Body.Close()
-	}
-	if err := req.Context().Err(); err != nil {
-		return nil, err
-	}
-	if req.Method != "" && req.Method != http.MethodGet && req.Method != http.MethodHead {
-		return answer(req, http.StatusMethodNotAllowed, "only GET and HEAD"), nil
-	}
 	name, err := localPath(req.URL)
 	if err != nil {
 		return answer(req, http.StatusBadRequest, err.Error()), nil

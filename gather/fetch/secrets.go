@@ -3,6 +3,7 @@ package fetch
 import (
 	"errors"
 	"fmt"
+	"net"
 	"net/url"
 	"strings"
 
@@ -149,7 +150,7 @@ func within(path, prefix string) bool {
 }
 
 // hostPort is the host and port of a URL's server.
-func hostPort(u *url.URL) string { return strings.ToLower(u.Hostname()) + ":" + port(u) }
+func hostPort(u *url.URL) string { return net.JoinHostPort(strings.ToLower(u.Hostname()), port(u)) }
 
 func port(u *url.URL) string {
 	if p := u.Port(); p != "" {
