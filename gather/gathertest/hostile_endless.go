@@ -17,15 +17,14 @@ func endlessTricks() []Trick {
 		{"session", "the same page under a new session each time", false, true, session},
 		{"facets", "every choice of filters", false, true, facets},
 		{"echo", "a page that says what it was asked", false, true, echo},
-		{"hops", "a redirect to a redirect, without end", false, true, hops},
+		{"hops", "a redirect to a redirect, without end", false, false, hops},
 		{"soft404", "pages that are not there, and say so with 200", false, true, softMissing},
 	}
 }
 
 func endlessPages(_ *Hostile, w http.ResponseWriter, r *http.Request) {
-	p := strings.TrimSuffix(r.URL.Path, "/")
 	html(w, "Page", "A page like the others, of which there are many here.")
-	fmt.Fprintf(w, "<a href=%s1>one</a> <a href=%s2>two</a>", p, p)
+	fmt.Fprintf(w, "<a href=%s1>one</a> <a href=%s2>two</a>", r.URL.Path, r.URL.Path)
 }
 
 func calendar(_ *Hostile, w http.ResponseWriter, r *http.Request) {
@@ -66,7 +65,7 @@ func echo(_ *Hostile, w http.ResponseWriter, r *http.Request) {
 }
 
 func hops(_ *Hostile, w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Location", strings.TrimSuffix(r.URL.Path, "/")+"1")
+	w.Header().Set("Location", r.URL.Path+"1")
 	w.WriteHeader(http.StatusFound)
 }
 
