@@ -15,6 +15,7 @@ import (
 // A config is what a Gatherer's configuration says. The text is described in
 // docs/gather.4.md.
 type config struct {
+	reach    reachConfig
 	text     string
 	roots    []crawl.Root
 	patterns []pattern
@@ -58,6 +59,8 @@ func parseConfig(text string) (*config, error) {
 			err = c.source(e, urls)
 		case "allow", "deny":
 			err = c.pattern(e)
+		case "local":
+			err = c.reach.mapping(e)
 		case "select":
 			err = c.selection.parse(e)
 		default:
@@ -199,10 +202,12 @@ func (c *config) setting(e ndb.Entry, p ndb.Pair) (err error) {
 		c.agent, err = header(e, p)
 	case "from":
 		c.from, err = header(e, p)
+	case "proxy", "cookies":
+		err = c.reach.setting(e, p)
 	case "duplicates":
 		c.duplicates, err = copies(e, p)
 	default:
-		err = e.Errorf(p, "unknown key '%s'; there are root, leaf, allow, deny, select, duplicates, every, refresh, ttl, fulltext, user-agent and from", p.Key)
+		err = e.Errorf(p, "unknown key '%s'; there are root, leaf, allow, deny, local, select, duplicates, every, refresh, ttl, fulltext, proxy, cookies, user-agent and from", p.Key)
 	}
 	return err
 }

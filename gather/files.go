@@ -29,6 +29,7 @@ import (
 //	config             what to gather; checked when written
 //	ctl                run, stop, pause, resume, fetch, forget, refresh, compact
 //	err                what config or ctl refused last
+//	secrets            passwords: written, not read
 //	status             counts of the visit that runs, or of the last
 //	events  log        with .live and .wait
 //	objects/ url/      the objects, by OID and by URL
@@ -43,6 +44,10 @@ type Options struct {
 	Version   string            // of the program, as objects and servers are told
 	Transport http.RoundTripper // reaches sources; nil is a fetch.Transport of its own
 	Bus       *fs.Bus           // hears what changes in the tree; may be nil
+
+	// Proxy finds a cache of this process by its name, for proxy=cache/NAME. May
+	// be nil.
+	Proxy func(name string) (http.RoundTripper, error)
 }
 
 // Bounds of what events and log keep, in bytes.
@@ -90,6 +95,7 @@ func (g *Gatherer) newTree(opt Options) *tree {
 			fs.On("refresh", g.refresh),
 			fs.On("compact", g.compact)),
 		"err":       err,
+		"secrets":   g.secretFile(err),
 		"status":    fs.Text(g.id("status"), g.status),
 		"hosts":     fs.Stream(g.id("hosts"), 0, g.writeHosts),
 		"documents": fs.Stream(g.id("documents"), 0, g.writeDocuments),
@@ -131,6 +137,9 @@ func (g *Gatherer) status() string {
 		activity = time.Now()
 	}
 	line(ndb.Of("last", activity))
+	for _, pairs := range g.connections() {
+		line(pairs...)
+	}
 	if c.every > 0 && state == "idle" {
 		line(ndb.Of("next", was.Ended.Add(c.every)))
 	}

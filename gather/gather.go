@@ -24,7 +24,6 @@ import (
 
 	"harvest/fs/ndb"
 	"harvest/gather/crawl"
-	"harvest/gather/fetch"
 	"harvest/gather/soif"
 	"harvest/gather/store"
 )
@@ -34,6 +33,7 @@ import (
 //	config       its configuration
 //	host         the name of the machine it was made on, part of its identity
 //	held         "stopped" or "paused", while it is
+//	secrets      passwords, which only the owner may read
 //	frontier.db  what is known of documents: gather/crawl
 //	store        the objects: gather/store
 type Gatherer struct {
@@ -42,7 +42,9 @@ type Gatherer struct {
 	version   string
 	lg        *slog.Logger
 	rt        http.RoundTripper
-	own       *fetch.Transport // rt, when it was not handed in
+	reach     *reach                                    // rt, when it was not handed in
+	wrap      func(http.RoundTripper) http.RoundTripper // fetch.Options.Wrap; may be nil
+	secrets   secrets
 	db        *crawl.DB
 	store     *store.Store
 	journal   *journal
@@ -80,8 +82,8 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 		g.version = "0"
 	}
 	if g.rt == nil {
-		g.own = fetch.New(fetch.Options{})
-		g.rt = g.own
+		g.reach = &reach{g: g, proxy: opt.Proxy}
+		g.rt = g.reach
 	}
 	g.lg = g.journal.logger(lg).With("gatherer", name)
 	defer func() {
@@ -91,6 +93,9 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 		}
 	}()
 	if g.host, err = g.readHost(); err != nil {
+		return nil, err
+	}
+	if err = g.secrets.load(g.path("secrets")); err != nil {
 		return nil, err
 	}
 	if g.held, err = readOr(g.path("held"), ""); err != nil {
@@ -133,8 +138,8 @@ const newConfig = `# What to gather: a root for each tree or site, a leaf for a 
 // Close closes the Gatherer, once Run has returned.
 func (g *Gatherer) Close() error {
 	var errs []error
-	if g.own != nil {
-		g.own.CloseIdleConnections()
+	if g.reach != nil {
+		g.reach.end()
 	}
 	if g.store != nil {
 		errs = append(errs, g.store.Close())
@@ -172,9 +177,14 @@ func readOr(path, absent string) (string, error) {
 }
 
 // writeFile replaces a file: a reader, or a crash, sees the old or the new.
-func writeFile(path, text string) (err error) {
+func writeFile(path, text string) error { return writeFileAs(path, text, 0o644) }
+
+func writeFileAs(path, text string, perm iofs.FileMode) (err error) {
 	tmp := path + ".new"
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err := os.Remove(tmp); err != nil && !errors.Is(err, iofs.ErrNotExist) {
+		return err
+	}
+	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, perm)
 	if err != nil {
 		return err
 	}
@@ -326,7 +336,16 @@ func (g *Gatherer) gather(ctx context.Context, v *visit) {
 
 	v.begin(time.Now())
 	g.journal.event("start", ndb.Of("all", !v.plan.Queued), ndb.Of("anew", v.plan.Force))
-	err := g.db.Visit(ctx, v.plan, g.rt, v, &v.counts)
+	var err error
+	if g.reach != nil {
+		err = g.reach.begin(v.conf)
+	}
+	if err == nil {
+		err = g.db.Visit(ctx, v.plan, g.rt, v, &v.counts)
+	}
+	if g.reach != nil {
+		g.reach.end()
+	}
 	if err == nil {
 		err = v.expire(ctx)
 	}
