@@ -8,6 +8,7 @@ import (
 	"io"
 	iofs "io/fs"
 	"iter"
+	"strings"
 	"time"
 
 	"github.com/mmcdole/gofeed"
@@ -28,22 +29,11 @@ const (
 // say, published. from is its URL. What is no feed yields ErrNotSitemap.
 func ParseFeed(r io.Reader, from string) iter.Seq2[Mention, error] {
 	return func(yield func(Mention, error) bool) {
-		m := &mentions{from: newBase(from), yield: yield, now: time.Now()}
+		m := newMentions(from, yield)
 		if err := m.feed(r); err != nil && !m.done {
 			yield(Mention{}, err)
 		}
 	}
-}
-
-// isFeed reports whether the beginning of a document, in lower case, is that of
-// a feed in XML.
-func isFeed(head []byte) bool {
-	for _, root := range []string{"<rss", "<feed", "<rdf:rdf"} {
-		if bytes.Contains(head, []byte(root)) {
-			return !bytes.Contains(head, []byte("<urlset")) && !bytes.Contains(head, []byte("<sitemapindex"))
-		}
-	}
-	return false
 }
 
 func (m *mentions) feed(r io.Reader) error {
@@ -54,9 +44,9 @@ func (m *mentions) feed(r io.Reader) error {
 	case len(text) > maxFeed:
 		return fmt.Errorf("feed: longer than %d bytes: %w", maxFeed, iofs.ErrInvalid)
 	}
-	head := bytes.ToLower(bytes.TrimLeft(text[:min(len(text), 2048)], "\ufeff \t\r\n"))
-	switch {
-	case isFeed(head):
+	head := bytes.TrimLeft(text[:min(len(text), 2048)], "\ufeff \t\r\n")
+	switch name := rootName(head); {
+	case name == "rss" || name == "feed" || name == "rdf":
 		err = checkFeed(text)
 	case !bytes.HasPrefix(head, []byte("{")):
 		err = ErrNotSitemap
@@ -96,6 +86,9 @@ func (m *mentions) item(i *gofeed.Item) error {
 	ref, date := i.Link, ""
 	if ref == "" && len(i.Links) > 0 {
 		ref = i.Links[0]
+	}
+	if ref == "" && strings.Contains(i.GUID, "://") {
+		ref = i.GUID
 	}
 	switch {
 	case i.UpdatedParsed != nil:

@@ -41,13 +41,15 @@ func Sign(doc []byte, markup bool) (text, shape Signature) {
 	return s.words.signature(), s.shapes.signature()
 }
 
-// A signer takes the words of a document one byte at a time.
+// A signer takes the words of a document, in pieces: a word may be cut where
+// markup was.
 type signer struct {
 	word, form uint64 // hashes of the word so far, and of its shape
-	digits     bool   // the last byte was a digit
+	last       byte   // of the word so far
 	in         bool   // a word has begun
 	words      sketch
 	shapes     sketch
+	plain      int // words in a row without a digit: their shape is they themselves
 }
 
 func newSigner() *signer {
@@ -61,34 +63,64 @@ const (
 	fnvPrime  = 1099511628211
 )
 
+// text takes a piece. Most words have no digit, and are hashed once for both.
 func (s *signer) text(b []byte) {
-	for _, c := range b {
-		class := wordBytes[c]
-		if class == 0 {
+	for i := 0; i < len(b); {
+		if wordBytes[b[i]] == 0 {
 			s.end()
+			for i++; i < len(b) && wordBytes[b[i]] == 0; i++ {
+			}
 			continue
 		}
 		if !s.in {
-			s.in, s.digits, s.word, s.form = true, false, fnvOffset, fnvOffset
+			s.in, s.last, s.word, s.form = true, 0, fnvOffset, fnvOffset
 		}
-		s.word = (s.word ^ uint64(class)) * fnvPrime
-		digit := c-'0' <= 9
-		switch {
-		case !digit:
-			s.form = (s.form ^ uint64(class)) * fnvPrime
-		case !s.digits:
-			s.form = (s.form ^ '#') * fnvPrime
+		if s.word == s.form {
+			h := s.word
+			for i < len(b) && letterBytes[b[i]] != 0 {
+				h = (h ^ uint64(letterBytes[b[i]])) * fnvPrime
+				i++
+			}
+			s.word, s.form = h, h
 		}
-		s.digits = digit
+		for ; i < len(b) && wordBytes[b[i]] != 0; i++ {
+			s.mixed(wordBytes[b[i]])
+		}
 	}
+}
+
+// mixed takes a byte of a word with digits in it.
+func (s *signer) mixed(c byte) {
+	s.word = (s.word ^ uint64(c)) * fnvPrime
+	switch {
+	case c-'0' > 9:
+		s.form = (s.form ^ uint64(c)) * fnvPrime
+	case s.last-'0' > 9:
+		s.form = (s.form ^ '#') * fnvPrime
+	}
+	s.last = c
 }
 
 // end ends a word.
 func (s *signer) end() {
-	if s.in {
-		s.in = false
-		s.words.add(s.word)
-		s.shapes.add(s.form)
+	if !s.in {
+		return
+	}
+	s.in = false
+	if s.word != s.form {
+		s.plain = -1
+	}
+	s.plain++
+	h, ok := s.words.add(s.word)
+	g := h
+	if s.plain < 3 {
+		g, ok = s.shapes.add(s.form)
+	} else {
+		s.shapes.skip(s.form)
+	}
+	if ok {
+		s.words.put(h)
+		s.shapes.put(g)
 	}
 }
 
@@ -107,6 +139,15 @@ var wordBytes = func() (t [256]byte) {
 	return t
 }()
 
+// letterBytes are those of words that are no digits.
+var letterBytes = func() [256]byte {
+	t := wordBytes
+	for c := '0'; c <= '9'; c++ {
+		t[c] = 0
+	}
+	return t
+}()
+
 // A sketch is what is kept of runs of three words: the least hash in each bin.
 type sketch struct {
 	min  [bins]uint64
@@ -121,11 +162,16 @@ var emptyBins = func() (e [bins]uint64) {
 	return e
 }()
 
-func (k *sketch) add(w uint64) {
+// add takes a word and gives the hash of the run that it ends, if it ends one.
+func (k *sketch) add(w uint64) (run uint64, ok bool) {
+	run = mix(k.a*3 ^ bits.RotateLeft64(k.b, 21) ^ bits.RotateLeft64(w, 42))
+	k.skip(w)
+	return run, k.n >= 3
+}
+
+// skip takes a word whose run has been hashed elsewhere.
+func (k *sketch) skip(w uint64) {
 	k.n++
-	if k.n >= 3 {
-		k.put(mix(k.a*3 ^ bits.RotateLeft64(k.b, 21) ^ bits.RotateLeft64(w, 42)))
-	}
 	k.a, k.b = k.b, w
 }
 

@@ -42,7 +42,7 @@ var ErrNotSitemap = errors.New("neither a sitemap nor a feed")
 // mentions.
 func ParseSitemap(r io.Reader, from string) iter.Seq2[Mention, error] {
 	return func(yield func(Mention, error) bool) {
-		m := &mentions{from: newBase(from), yield: yield, now: time.Now()}
+		m := newMentions(from, yield)
 		if err := m.sitemap(r); err != nil && !m.done {
 			yield(Mention{}, err)
 		}
@@ -54,8 +54,13 @@ type mentions struct {
 	from  base
 	yield func(Mention, error) bool
 	now   time.Time
+	size  int64 // bytes of a sitemap that are read
 	n     int
 	done  bool // yield has had enough
+}
+
+func newMentions(from string, yield func(Mention, error) bool) *mentions {
+	return &mentions{from: newBase(from), yield: yield, now: time.Now(), size: maxSitemap}
 }
 
 var errMentions = fmt.Errorf("more than %d URLs: the rest is left out: %w", maxMentions, iofs.ErrInvalid)
@@ -91,7 +96,7 @@ func (m *mentions) sitemap(r io.Reader) error {
 		defer z.Close()
 		in = bufio.NewReader(z)
 	}
-	return m.plain(&limited{r: in, left: maxSitemap})
+	return m.plain(&limited{r: in, left: m.size})
 }
 
 // limited is a reader that fails when more than some bytes are there.
@@ -117,14 +122,17 @@ func (m *mentions) plain(r io.Reader) error {
 	if err != nil && err != io.EOF {
 		return noEOF(err)
 	}
-	switch head = bytes.ToLower(bytes.TrimLeft(head, " \t\r\n")); {
+	head = bytes.TrimLeft(head, " \t\r\n")
+	switch {
 	case len(head) == 0:
 		return nil
 	case head[0] != '<':
 		return m.text(in)
-	case bytes.HasPrefix(head, []byte("<!doctype html")), bytes.HasPrefix(head, []byte("<html")):
+	}
+	switch rootName(head) {
+	case "html":
 		return ErrNotSitemap
-	case isFeed(head):
+	case "rss", "feed", "rdf":
 		return m.feed(in)
 	}
 	return m.xml(in)
@@ -132,15 +140,10 @@ func (m *mentions) plain(r io.Reader) error {
 
 // text reads a URL a line. A text without any is no sitemap.
 func (m *mentions) text(in *bufio.Reader) error {
-	for n := 0; ; n++ {
+	for n := 1; ; n++ {
 		line, err := in.ReadSlice('\n')
-		long := errors.Is(err, bufio.ErrBufferFull)
-		s := strings.TrimSpace(string(line))
-		switch {
-		case long && m.n == 0, n == 100 && m.n == 0:
-			return ErrNotSitemap
-		case long || !strings.Contains(s, "://"): // a URL of a text is whole
-		default:
+		// A URL of a text is whole.
+		if s := strings.TrimSpace(string(line)); len(line) < in.Size() && strings.Contains(s, "://") {
 			if err := m.add(s, "", false); err != nil {
 				return noEOF(err)
 			}
@@ -148,13 +151,27 @@ func (m *mentions) text(in *bufio.Reader) error {
 		for errors.Is(err, bufio.ErrBufferFull) {
 			_, err = in.ReadSlice('\n')
 		}
-		if err == io.EOF && m.n == 0 && n > 0 {
+		if m.n == 0 && (n == 100 || err == io.EOF) {
 			return ErrNotSitemap
 		}
 		if err != nil {
 			return noEOF(err)
 		}
 	}
+}
+
+// rootName is the local name of a document's first element, in lower case, or
+// that of <!doctype html>.
+func rootName(head []byte) string {
+	if s := bytes.ToLower(head[:min(len(head), 14)]); string(s) == "<!doctype html" {
+		return "html"
+	}
+	t := tags{in: bufio.NewReader(bytes.NewReader(head))}
+	name, err := t.next()
+	if err != nil {
+		return ""
+	}
+	return strings.ToLower(name)
 }
 
 // xml reads the elements url and sitemap, and in them loc and lastmod.

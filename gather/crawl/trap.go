@@ -2,6 +2,7 @@ package crawl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -12,9 +13,11 @@ import (
 // long as they say something of their own; nor are pages that say the same while
 // there is an end to them.
 //
-// A Trap is for one goroutine at a time. It holds less than 40 KiB.
+// A Trap is for one goroutine at a time. It holds 25 KiB, and 2 KiB for
+// each of the at most 64 shapes that it has closed.
 type Trap struct {
-	shapes map[uint64]*shape // by hash of their kind and name
+	keys   []uint64 // of shapes, hashes of their kind and name
+	shapes []shape
 	clock  uint32
 	closed []string // the names of those that are closed, oldest first
 }
@@ -23,10 +26,8 @@ type Trap struct {
 type shape struct {
 	kind   byte
 	seen   uint32 // when last, by the Trap's clock
-	pages  int32
-	alike  int32 // of the pages, those that say what one before them said
-	row    int32 // of those, the last in a row
-	low    int16 // least and greatest depth of a page of the row
+	row    int32  // of pages that say what one before them said
+	low    int16  // least and greatest depth of a page of the row
 	high   int16
 	next   uint8 // which of said is replaced
 	closed bool
@@ -38,15 +39,19 @@ type shape struct {
 // found on the one before, so that their depth grows.
 var trapRows = map[byte]struct{ row, chain, levels int32 }{
 	queryShape:  {row: 64, chain: 24, levels: 6},
+	askShape:    {row: 300, chain: 64, levels: 6},
 	numberShape: {row: 200, chain: 64, levels: 5},
-	nameShape:   {row: 2000, chain: 300, levels: 12},
+	nameShape:   {row: 1000, chain: 200, levels: 8},
+	treeShape:   {row: 2000, chain: 300, levels: 12},
 }
 
 // Kinds of shape.
 const (
 	queryShape  = 'q' // one path, queries with the same keys
+	askShape    = 'a' // one path, any query
 	numberShape = 'n' // numbers, and what looks like the name of a session, are the same
-	nameShape   = 'f' // a folder: the last two segments of the path are anything
+	nameShape   = 'f' // a folder: the last segment of the path is anything
+	treeShape   = 't' // a folder: the last two segments are
 )
 
 const (
@@ -59,7 +64,7 @@ const (
 
 // NewTrap returns a Trap that knows the shapes that another one had closed.
 func NewTrap(closed ...string) *Trap {
-	t := &Trap{shapes: make(map[uint64]*shape)}
+	t := new(Trap)
 	for _, name := range closed {
 		if len(name) > 1 && trapRows[name[0]].row > 0 {
 			t.get(name[0], name).closed = true
@@ -83,7 +88,7 @@ func (t *Trap) Refuses(u string) string {
 		return ""
 	}
 	for _, name := range shapesOf(u) {
-		if s := t.shapes[shapeKey(name)]; s != nil && s.closed {
+		if i := slices.Index(t.keys, shapeKey(name)); i >= 0 && t.shapes[i].closed {
 			return "a trap: " + describe(name)
 		}
 	}
@@ -113,16 +118,13 @@ func (t *Trap) Seen(u string, depth int, says *Signature) string {
 // page notes one more page and reports whether the shape is a trap.
 func (s *shape) page(depth int, says *Signature) bool {
 	d := int16(min(depth, 1<<15-1))
-	s.pages++
 	known := Similar(&s.said[0], says) >= alike || Similar(&s.said[1], says) >= alike
 	switch {
 	case known && s.row > 0:
 		s.row++
-		s.alike++
 		s.low, s.high = min(s.low, d), max(s.high, d)
 	case known:
 		s.row, s.low, s.high = 1, d, d
-		s.alike++
 	default:
 		s.row /= 4 // one page of its own does not make the others differ
 		s.said[s.next&1] = *says
@@ -136,34 +138,38 @@ func (s *shape) page(depth int, says *Signature) bool {
 // for a new one.
 func (t *Trap) get(kind byte, name string) *shape {
 	key := shapeKey(name)
-	s := t.shapes[key]
-	if s == nil {
-		if len(t.shapes) >= maxShapes {
-			t.forget()
+	i := slices.Index(t.keys, key)
+	if i < 0 {
+		if i = len(t.keys); i < maxShapes {
+			t.keys, t.shapes = append(t.keys, key), append(t.shapes, shape{})
+		} else {
+			i = t.oldest()
 		}
-		s = &shape{kind: kind}
-		t.shapes[key] = s
+		t.keys[i], t.shapes[i] = key, shape{kind: kind}
 	}
-	s.seen = t.clock
-	return s
+	t.shapes[i].seen = t.clock
+	return &t.shapes[i]
 }
 
-// forget drops one shape, of those that are open.
-func (t *Trap) forget() {
-	var oldest uint64
+// oldest is the shape that is least worth to be kept, of those that are open: a
+// row that has begun is worth more than none.
+func (t *Trap) oldest() (at int) {
 	least := ^uint64(0)
-	for key, s := range t.shapes {
-		if age := uint64(s.row)<<32 | uint64(s.seen); !s.closed && age < least {
-			oldest, least = key, age
+	for i := range t.shapes {
+		s := &t.shapes[i]
+		if worth := uint64(s.row)<<32 | uint64(s.seen); !s.closed && worth < least {
+			at, least = i, worth
 		}
 	}
-	delete(t.shapes, oldest)
+	return at
 }
 
 func (t *Trap) remember(name string) {
 	if len(t.closed) == maxClosed {
-		delete(t.shapes, shapeKey(t.closed[0]))
-		t.closed = t.closed[1:]
+		if i := slices.Index(t.keys, shapeKey(t.closed[0])); i >= 0 {
+			t.shapes[i] = shape{kind: t.shapes[i].kind}
+		}
+		t.closed = slices.Delete(t.closed, 0, 1)
 	}
 	t.closed = append(t.closed, strings.Clone(name))
 }
@@ -181,8 +187,8 @@ func describe(name string) string {
 	switch name[0] {
 	case queryShape:
 		return "queries of " + name[1:]
-	case numberShape:
-		return "paths like " + name[1:]
+	case askShape:
+		return "queries of " + name[1:] + "?"
 	}
-	return "the folder " + name[1:]
+	return "paths like " + name[1:]
 }

@@ -175,7 +175,7 @@ func leadingNumber(s string) int {
 // its kind.
 func shapesOf(u string) []string {
 	path, query, asked := strings.Cut(FilterPath(u), "?")
-	names := make([]string, 0, 3)
+	names := make([]string, 0, 5)
 	var keys strings.Builder
 	if asked {
 		keys.WriteByte('?')
@@ -183,22 +183,20 @@ func shapesOf(u string) []string {
 		for _, k := range slices.Compact(list) {
 			keys.WriteString(k + "=&")
 		}
-		names = append(names, string(queryShape)+path+keys.String())
+		names = append(names, string(queryShape)+path+keys.String(), string(askShape)+path)
 	}
 	number := generalize(path)
 	if number != path {
 		names = append(names, string(numberShape)+number+keys.String())
 	}
-	return append(names, string(nameShape)+folderOf(number))
+	folder := folderOf(number)
+	return append(names, string(nameShape)+folder+"*", string(treeShape)+folderOf(folder)+"*/*")
 }
 
-// folderOf is a path without its last two segments, and without the digits and
-// the letters of what they are called.
+// folderOf is a path without its last segment.
 func folderOf(path string) string {
-	end := strings.TrimSuffix(path, "/")
-	i := strings.LastIndexByte(end, '/')
-	j := strings.LastIndexByte(end[:max(i, 0)], '/')
-	return path[:j+1] + "*"
+	path = strings.TrimSuffix(path, "/")
+	return path[:strings.LastIndexByte(path, '/')+1]
 }
 
 // generalize writes numbers, and segments that are names of sessions or keys,
