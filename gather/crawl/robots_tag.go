@@ -37,13 +37,14 @@ func (d *Directives) Header(value, agent string) {
 	ours := true
 	for value != "" {
 		word, rest, _ := strings.Cut(value, ",")
-		if name, after, ok := strings.Cut(word, ":"); ok {
+		if name, _, ok := strings.Cut(word, ":"); ok {
 			switch name = strings.ToLower(strings.TrimSpace(name)); {
 			case name == "unavailable_after":
 				word, rest = d.until(value, ours)
 			case !strings.HasPrefix(name, "max-"): // max-snippet: 50
 				ours = forAgent(name, agent)
-				word = after
+				_, value, _ = strings.Cut(value, ":")
+				continue
 			}
 		}
 		if ours {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -94,6 +95,131 @@ func TestCrawlDelay(t *testing.T) {
 		if got := ParseRobots(robots, "harvest/1").Delay; got != want {
 			t.Errorf("%q: got %v, want %v", robots, got, want)
 		}
+	}
+}
+
+func TestSitemapLines(t *testing.T) {
+	r := ParseRobots("Sitemap: http://site/1.xml\nUser-agent: other\nDisallow: /\nsitemap:/2.xml\nSITEMAP: http://site/1.xml\nSitemap:\n", "harvest/1")
+	if got := strings.Join(r.Sitemaps, " "); got != "http://site/1.xml /2.xml" {
+		t.Errorf("got %q", got)
+	}
+	if got := ParseRobots(strings.Repeat("Sitemap: /x\n", 10)+manySitemaps(1000), "x").Sitemaps; len(got) != maxSitemaps {
+		t.Errorf("got %d sitemaps, want %d", len(got), maxSitemaps)
+	}
+}
+
+func manySitemaps(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "Sitemap: /%d.xml\n", i)
+	}
+	return b.String()
+}
+
+// TestRobotsLong: of 50 MB, what RFC 9309 asks for is read, and whole lines.
+func TestRobotsLong(t *testing.T) {
+	long := "User-agent: *\nDisallow: /first\n" + strings.Repeat("Disallow: /a\n", 4<<20) + "Disallow: /last\n"
+	start := time.Now()
+	r := ParseRobots(long, "harvest/1")
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("%d bytes took %v", len(long), d)
+	}
+	if ok, _ := r.Allowed("http://s/first"); ok {
+		t.Error("the first rule is not obeyed")
+	}
+	if ok, _ := r.Allowed("http://s/last"); !ok || len(r.rules) > maxRobots/10 {
+		t.Errorf("got %d rules, the last among them", len(r.rules))
+	}
+	// The line that is cut is left out: /private is not /priv.
+	pad := strings.Repeat("#", maxRobots-30)
+	if ok, why := ParseRobots("User-agent: *\n"+pad+"\nDisallow: /private", "x").Allowed("http://s/prix"); !ok {
+		t.Errorf("got %s", why)
+	}
+}
+
+func TestDirectives(t *testing.T) {
+	at := time.Date(2010, 6, 25, 22, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		headers []string
+		want    Directives
+	}{
+		{[]string{""}, Directives{}},
+		{[]string{"noindex, nofollow"}, Directives{NoIndex: true, NoFollow: true}},
+		{[]string{"NoIndex", "noarchive"}, Directives{NoIndex: true, NoArchive: true}},
+		{[]string{"none"}, Directives{NoIndex: true, NoFollow: true}},
+		{[]string{"all, index, follow, max-snippet:-1, max-image-preview:large"}, Directives{}},
+		{[]string{"googlebot: noindex, nofollow"}, Directives{}},
+		{[]string{"harvest: noindex", "otherbot: nofollow"}, Directives{NoIndex: true}},
+		{[]string{"otherbot: noindex, harvest: nofollow"}, Directives{NoFollow: true}},
+		{[]string{"HARVEST: nofollow, max-snippet: 50, noindex"}, Directives{NoFollow: true, NoIndex: true}},
+		{[]string{"unavailable_after: 25 Jun 2010 15:00:00 PDT"}, Directives{Until: at}},
+		{[]string{"unavailable_after: Friday, 25-Jun-10 22:00:00 GMT, nofollow"}, Directives{Until: at, NoFollow: true}},
+		{[]string{"nofollow, unavailable_after: 2010-06-25T22:00:00Z, noarchive"}, Directives{Until: at, NoFollow: true, NoArchive: true}},
+		{[]string{"unavailable_after: 2010-06-26", "unavailable_after: Fri, 25 Jun 2010 22:00:00 GMT"}, Directives{Until: at}},
+		{[]string{"otherbot: unavailable_after: 25 Jun 2010 15:00:00 PDT"}, Directives{}},
+		{[]string{"harvest: unavailable_after: 25 Jun 2010 15:00:00 PDT"}, Directives{Until: at}},
+		{[]string{"unavailable_after: soon, noindex"}, Directives{NoIndex: true}},
+	} {
+		var d Directives
+		for _, h := range c.headers {
+			d.Header(h, "harvest/1.0 (+http://x)")
+		}
+		if !d.Until.Equal(c.want.Until) || d.NoIndex != c.want.NoIndex || d.NoFollow != c.want.NoFollow || d.NoArchive != c.want.NoArchive {
+			t.Errorf("%q: got %+v, want %+v", c.headers, d, c.want)
+		}
+	}
+	d := Directives{Until: at}
+	if got := d.Excluded(at.Add(-time.Second)); got != "" {
+		t.Errorf("before: got %q", got)
+	}
+	if got := d.Excluded(at); got != "the page says unavailable_after 2010-06-25T22:00:00Z" {
+		t.Errorf("after: got %q", got)
+	}
+	if d.NoIndex = true; d.Excluded(at) != "the page says noindex" {
+		t.Errorf("noindex: got %q", d.Excluded(at))
+	}
+}
+
+func TestMetaDirectives(t *testing.T) {
+	for _, c := range []struct {
+		name, content string
+		want          bool // noindex
+	}{
+		{"robots", "NOINDEX", true}, {"ROBOTS", "nofollow;noindex", true}, {"harvest", "noindex", true}, {"Harvest", "none", true},
+		{"googlebot", "noindex", false}, {"description", "noindex", false}, {"", "noindex", false}, {"robots", "index,follow", false},
+	} {
+		var d Directives
+		if d.Meta(c.name, c.content, "harvest/1"); d.NoIndex != c.want {
+			t.Errorf("%s=%s: got %t, want %t", c.name, c.content, d.NoIndex, c.want)
+		}
+	}
+}
+
+func FuzzDirectives(f *testing.F) {
+	f.Add("harvest: unavailable_after: Fri, 25 Jun 2010 22:00:00 GMT, noindex")
+	f.Fuzz(func(t *testing.T, s string) {
+		var d Directives
+		d.Header(s, "harvest/1")
+		d.Meta("robots", s, "harvest/1")
+		if d.NoIndex && !strings.Contains(strings.ToLower(s), "no") {
+			t.Errorf("%q: got noindex", s)
+		}
+	})
+}
+
+func BenchmarkRobots(b *testing.B) {
+	for _, n := range []int{10, 200, 20000} {
+		var text strings.Builder
+		text.WriteString("User-agent: *\n")
+		for i := range n {
+			fmt.Fprintf(&text, "Disallow: /folder%d/\n", i)
+		}
+		r := ParseRobots(text.String(), "harvest/1")
+		b.Run(fmt.Sprintf("rules=%d", n), func(b *testing.B) {
+			for b.Loop() {
+				r.Allowed("http://site/other/page.html")
+			}
+		})
 	}
 }
 
