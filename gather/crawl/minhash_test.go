@@ -16,7 +16,7 @@ func TestSimilar(t *testing.T) {
 		found   float64 // of the pairs, at least, at 0.7
 	}{{0, 1}, {0.005, 0.99}, {0.02, 0.9}} {
 		found := 0
-		const pairs = 500
+		const pairs = 200
 		for i := range pairs {
 			words := strings.Fields(lorem(uint64(i), 1000))
 			a, _ := Sign([]byte(strings.Join(words, " ")), false)

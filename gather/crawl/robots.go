@@ -20,7 +20,18 @@ type Robots struct {
 
 type rule struct {
 	pattern string
+	head    string // of the pattern, as far as it is text
+	wild    bool   // it is not all of it
 	allow   bool
+}
+
+func newRule(pattern string, allow bool) rule {
+	head := pattern
+	if i := strings.IndexByte(head, '*'); i >= 0 {
+		head = head[:i]
+	}
+	head = strings.TrimSuffix(head, "$")
+	return rule{pattern, head, head != pattern, allow}
 }
 
 // maxDelay is the longest Crawl-delay that is taken for one; 'Crawl-delay:
@@ -70,7 +81,8 @@ func ParseRobots(text, agent string) *Robots {
 func (r *Robots) Allowed(u string) (ok bool, why string) {
 	path := pathQuery(u)
 	for i := range r.rules {
-		if p := &r.rules[i]; matches(path, p.pattern) {
+		p := &r.rules[i]
+		if strings.HasPrefix(path, p.head) && (!p.wild || matches(path, p.pattern)) {
 			if p.allow {
 				return true, "Allow: " + p.pattern
 			}
@@ -105,19 +117,19 @@ func (g *groups) HandleUserAgent(_ int, v string) {
 }
 
 func (g *groups) HandleAllow(_ int, v string) {
-	g.add(rule{v, true})
+	g.add(newRule(v, true))
 	// An allowed index page is its folder too; so Google reads it.
 	if i := strings.LastIndexByte(v, '/'); i >= 0 && strings.HasPrefix(v[i:], "/index.htm") {
-		g.add(rule{v[:i+1] + "$", true})
+		g.add(newRule(v[:i+1]+"$", true))
 	}
 }
 
 // HandleDisallow takes the pattern as it stands and, if that is another, as the
 // URLs that it will meet are written: /%7Ejoe/ forbids /~joe/.
 func (g *groups) HandleDisallow(_ int, v string) {
-	g.add(rule{v, false})
+	g.add(newRule(v, false))
 	if c := escapes(v); c != v {
-		g.add(rule{c, false})
+		g.add(newRule(c, false))
 	}
 }
 

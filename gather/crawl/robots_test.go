@@ -275,3 +275,28 @@ func slowMatches(path, pattern string) bool {
 	}
 	return path != "" && path[0] == pattern[0] && slowMatches(path[1:], pattern[1:])
 }
+
+// FuzzAllowed: the rule that decides is the longest that matches, whatever the
+// short way makes of it.
+func FuzzAllowed(f *testing.F) {
+	f.Add("/a*b$\n/abc\n/a$\n/\n/a$b", "/aXb")
+	f.Fuzz(func(t *testing.T, patterns, path string) {
+		if strings.ContainsAny(path, "?#;") || strings.ContainsAny(patterns, "%#\r\x00\u0085") {
+			return
+		}
+		text, want := "User-agent: *\n", ""
+		for p := range strings.SplitSeq(patterns, "\n") {
+			if p == "" || strings.TrimSpace(p) != p || len(p) > 1000 || strings.IndexFunc(p, func(r rune) bool { return r < ' ' || r > '~' }) >= 0 {
+				return
+			}
+			text += "Disallow: " + p + "\n"
+			if len(p) > len(want) && matches("/"+path, p) {
+				want = p
+			}
+		}
+		ok, why := ParseRobots(text, "x").Allowed("http://site/" + path)
+		if ok != (want == "") || !ok && len(why) != len("Disallow: "+want) {
+			t.Errorf("%q: %q: got %t by %q, want %q", text, path, ok, why, want)
+		}
+	})
+}
