@@ -32,14 +32,11 @@ const maxScored = 255
 // scoreOf scores a document: its canonical URL, how many links there are from
 // other documents, and how often it was submitted.
 func scoreOf(url string, inbound, submitted int) score {
-	scheme, rest, _ := strings.Cut(url, "://")
-	path := ""
-	if i := strings.IndexAny(rest, "/?"); i >= 0 {
-		rest, path = rest[:i], rest[i:]
-	}
-	host, port := rest, ""
-	if i := strings.LastIndexByte(rest, ':'); i >= 0 && !strings.HasSuffix(rest, "]") {
-		host, port = rest[:i], rest[i+1:]
+	scheme, _, _ := strings.Cut(url, "://")
+	host, path := splitHost(url)
+	port := ""
+	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
+		host, port = host[:i], host[i+1:]
 	}
 	s := score{path: max(0, maxScored-len(path))}
 	if submitted > 0 {
@@ -71,6 +68,15 @@ func scoreOf(url string, inbound, submitted int) score {
 		s.www = 5
 	}
 	return s
+}
+
+// splitHost cuts a canonical URL into its host, port and all, and what follows.
+func splitHost(url string) (host, path string) {
+	_, rest, _ := strings.Cut(url, "://")
+	if i := strings.IndexAny(rest, "/?"); i >= 0 {
+		return rest[:i], rest[i:]
+	}
+	return rest, ""
 }
 
 // sum is the score.

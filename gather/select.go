@@ -271,13 +271,3 @@ func copies(e ndb.Entry, p ndb.Pair) (string, error) {
 	}
 	return p.Value, nil
 }
-
-// A candidate is what a selection sees of a document that is stored.
-type candidate struct {
-	id        uint32
-	server    uint32
-	url       string
-	inbound   int // links from any other document
-	inlinks   int // from documents of other servers
-	submitted int
-}
