@@ -329,7 +329,7 @@ func (h *chooser) emit(i int, p pick) {
 }
 
 // tally counts the verdicts.
-func (h *chooser) tally() {
+func (h *choice) tally() {
 	for _, page := range h.pages {
 		if page == nil {
 			continue

@@ -80,10 +80,15 @@ func parseSelection(t testing.TB, text string) *selection {
 }
 
 // naive does what choose does by looking at everything again and again.
-func naive(s *selection, docs []candidate, out map[uint32][]uint32, copies map[uint32]bool) map[uint32]verdict {
+func naive(s *selection, met []candidate, out map[uint32][]uint32, copies map[uint32]bool) map[uint32]verdict {
+	docs := slices.Clone(met)
+	slices.SortFunc(docs, func(a, b candidate) int { return cmp.Compare(a.url, b.url) })
 	got := make(map[uint32]verdict)
 	var free []candidate
-	ord := make(map[uint32]int)
+	ord, came := make(map[uint32]int), make(map[uint32]int)
+	for i, d := range met {
+		came[d.id] = i
+	}
 	byID := make(map[uint32]candidate)
 	for i, d := range docs {
 		ord[d.id], byID[d.id] = i, d
@@ -129,7 +134,7 @@ func naive(s *selection, docs []candidate, out map[uint32][]uint32, copies map[u
 			slices.SortFunc(met, func(a, b candidate) int { return ord[a.id] - ord[b.id] })
 		}
 		if r.cover > 0 {
-			slices.SortFunc(met, func(a, b candidate) int { return int(a.id) - int(b.id) })
+			slices.SortFunc(met, func(a, b candidate) int { return came[a.id] - came[b.id] })
 			met = naiveCover(docs, met, out, r.cover, r.radius)
 		}
 		if r.limit > 0 {
@@ -263,7 +268,7 @@ func TestChoose(t *testing.T) {
 		if err := s.choose(t.Context(), yields(met), joins(out), c); err != nil {
 			t.Fatal(err)
 		}
-		want := naive(s, docs, out, copies)
+		want := naive(s, met, out, copies)
 		count := make(map[verdict]int)
 		for _, d := range docs {
 			if got := c.get(d.id); got != want[d.id] {

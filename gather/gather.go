@@ -24,7 +24,6 @@ import (
 
 	"harvest/fs/ndb"
 	"harvest/gather/crawl"
-	"harvest/gather/soif"
 	"harvest/gather/store"
 )
 
@@ -36,6 +35,8 @@ import (
 //	secrets      passwords, which only the owner may read
 //	frontier.db  what is known of documents: gather/crawl
 //	store        the objects: gather/store
+//	unselected   those of documents that are not in the collection, if there are any
+//	selected     what stands for the selection that has been carried out
 type Gatherer struct {
 	name, dir string
 	host      string
@@ -49,20 +50,23 @@ type Gatherer struct {
 	store     *store.Store
 	journal   *journal
 	tree      *tree // of files, made with the Gatherer
+	sel       *collecting
 
 	wake chan struct{} // the schedule is to be looked at again
 
 	// mu guards what follows.
-	mu     sync.Mutex
-	conf   *config
-	held   string             // "", "stopped" or "paused"
-	want   wish               // what was asked for and has not begun
-	cancel context.CancelFunc // of the visit that runs, or nil
-	ended  chan struct{}      // closed when it has ended
-	visit  *visit             // it, or the last
-	last   error              // of the last visit
-	retry  time.Time          // not before this, after trouble
-	fails  int
+	mu      sync.Mutex
+	conf    *config
+	held    string             // "", "stopped" or "paused"
+	want    wish               // what was asked for and has not begun
+	cancel  context.CancelFunc // of the visit that runs, or nil
+	ended   chan struct{}      // closed when it has ended
+	visit   *visit             // it, or the last
+	last    error              // of the last visit
+	chosen  *choice            // what the last selection said, nil when there was none
+	chooses bool               // a selection is to be carried out, or is being
+	retry   time.Time          // not before this, after trouble
+	fails   int
 }
 
 // A wish is what the next visit is to be.
@@ -77,7 +81,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	g := &Gatherer{name: name, dir: dir, version: opt.Version, rt: opt.Transport, journal: newJournal(), wake: make(chan struct{}, 1)}
+	g := &Gatherer{name: name, dir: dir, version: opt.Version, rt: opt.Transport, journal: newJournal(), wake: make(chan struct{}, 1), sel: newCollecting()}
 	if g.version == "" {
 		g.version = "0"
 	}
@@ -114,6 +118,9 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 	if g.store, err = store.Open(g.path("store"), g.lg, store.Options{}); err != nil {
 		return nil, err
 	}
+	if err := g.openUnselected(); err != nil {
+		return nil, err
+	}
 	was, err := g.db.Visited()
 	if err != nil {
 		return nil, err
@@ -143,6 +150,9 @@ func (g *Gatherer) Close() error {
 	}
 	if g.store != nil {
 		errs = append(errs, g.store.Close())
+	}
+	if pool, _ := g.pool(false); pool != nil {
+		errs = append(errs, pool.Close())
 	}
 	if g.db != nil {
 		errs = append(errs, g.db.Close())
@@ -223,7 +233,7 @@ func (g *Gatherer) setConfig(_ context.Context, text string) error {
 	}
 	g.conf = c
 	g.poke()
-	return nil
+	return g.chooseAnew()
 }
 
 func (g *Gatherer) config() string {
@@ -243,6 +253,9 @@ func (g *Gatherer) poke() {
 // Run gathers, when it is asked to and as often as the configuration says,
 // until ctx ends. A visit that was cut off is taken up at once.
 func (g *Gatherer) Run(ctx context.Context) error {
+	var selecting sync.WaitGroup
+	defer selecting.Wait()
+	selecting.Go(func() { g.selectAll(ctx) })
 	for ctx.Err() == nil {
 		v, wait, err := g.next(time.Now())
 		if err != nil {
@@ -349,6 +362,9 @@ func (g *Gatherer) gather(ctx context.Context, v *visit) {
 	if err == nil {
 		err = v.expire(ctx)
 	}
+	if err == nil {
+		err = g.reselect(ctx)
+	}
 	v.finish(time.Now())
 
 	g.mu.Lock()
@@ -379,7 +395,7 @@ func (g *Gatherer) state() string {
 	switch {
 	case g.held != "":
 		return g.held
-	case g.ended != nil || g.want != wish{}:
+	case g.ended != nil || g.want != wish{} || g.chooses:
 		return "running"
 	case g.last != nil:
 		return "failing"
@@ -511,7 +527,7 @@ func (g *Gatherer) forget(ctx context.Context, urls []string) error {
 			return known
 		}
 		oid := g.oid(c)
-		if _, err := g.store.Stat(oid); err != nil {
+		if _, err := g.stat(oid); err != nil {
 			if errors.Is(err, iofs.ErrNotExist) {
 				err = known // perhaps nil: it was known, if not kept
 			}
@@ -520,15 +536,23 @@ func (g *Gatherer) forget(ctx context.Context, urls []string) error {
 			}
 			continue
 		}
-		if _, err := g.store.Apply(ctx, []store.Change{{Op: soif.Delete, OID: oid, URL: c}}); err != nil {
+		if err := g.drop(ctx, oid, c); err != nil {
 			return err
 		}
 		g.journal.event("gone", ndb.Of("url", c), ndb.Of("reason", "forgotten"))
 	}
-	return nil
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.chooseAnew() // a copy may take its place
 }
 
-func (g *Gatherer) compact(ctx context.Context, _ []string) error { return g.store.Compact(ctx) }
+func (g *Gatherer) compact(ctx context.Context, _ []string) error {
+	pool, err := g.pool(false)
+	if pool != nil {
+		err = pool.Compact(ctx)
+	}
+	return errors.Join(err, g.store.Compact(ctx))
+}
 
 // removable says why the Gatherer may not be removed now, nil if it may.
 func (g *Gatherer) removable() error {

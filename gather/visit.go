@@ -124,7 +124,7 @@ func (v *visit) Commit(ctx context.Context, pages []*crawl.Page) error {
 			body, _ := p.Result.([]byte)
 			changes = append(changes, store.Change{Op: soif.Update, OID: oid, URL: p.URL, Body: body})
 		case p.Outcome == crawl.Unchanged && p.Due:
-			_, err := v.g.store.Stat(oid)
+			_, err := v.g.stat(oid)
 			if errors.Is(err, iofs.ErrNotExist) {
 				continue // removed by hand: it stays so until its source changes
 			}
@@ -137,8 +137,8 @@ func (v *visit) Commit(ctx context.Context, pages []*crawl.Page) error {
 		}
 	}
 	if len(changes) > 0 {
-		if _, err := v.g.store.Apply(ctx, changes); err != nil {
-			return fmt.Errorf("store: %w", err)
+		if err := v.g.place(ctx, v.conf, pages, changes); err != nil {
+			return err
 		}
 	}
 	for _, p := range pages {
@@ -163,6 +163,11 @@ func (v *visit) tell(p *crawl.Page) {
 // expire drops the objects that nobody has confirmed for their time to live.
 func (v *visit) expire(ctx context.Context) error {
 	n, err := v.g.store.Expire(ctx, time.Now())
+	if pool, perr := v.g.pool(false); pool != nil && err == nil {
+		_, err = pool.Expire(ctx, time.Now())
+	} else {
+		err = errors.Join(err, perr)
+	}
 	if n > 0 {
 		v.g.lg.Info("expired", "objects", n)
 	}

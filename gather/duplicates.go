@@ -1,0 +1,202 @@
+package gather
+
+import (
+	"context"
+	"errors"
+	iofs "io/fs"
+
+	"harvest/gather/crawl"
+)
+
+// Documents are copies of one another when their bytes have the same MD5 and
+// number. Of each such group the one with the highest score is kept, of equals
+// the first in the order of URLs: so the winner depends on what is known, and not
+// on who came first. What was read in part has no MD5, and no copies.
+//
+// Unless a config says otherwise only documents of servers have copies. Two files
+// of a tree that are the same are two files that somebody wants to find.
+
+// drops reports whether the copies of a document are dropped.
+func (c *config) drops(url string) bool {
+	switch c.duplicates {
+	case "keep":
+		return false
+	case "drop":
+		return true
+	}
+	host, _ := splitHost(url)
+	return host != ""
+}
+
+// mayDrop reports whether any document of this configuration may have copies.
+func (c *config) mayDrop() bool {
+	if c.duplicates != "" {
+		return c.duplicates == "drop"
+	}
+	for _, r := range c.roots {
+		if c.drops(r.URL) {
+			return true
+		}
+	}
+	return len(c.roots) == 0 // what was asked for by its URL
+}
+
+// A rival is one of several documents with the same content.
+type rival struct {
+	id    uint32
+	url   string
+	size  int64
+	score score
+}
+
+// beats reports whether a is to be kept rather than b.
+func (a *rival) beats(b *rival) bool {
+	if x, y := a.score.sum(), b.score.sum(); x != y {
+		return x > y
+	}
+	return a.url < b.url
+}
+
+// A group are documents that may be copies of one another: all those stored with
+// one MD5.
+type group struct {
+	g   *Gatherer
+	c   *config
+	in  *inbound
+	ids []crawl.DocID
+}
+
+// each calls do with the rivals of a group until it returns false. What has
+// become something else meanwhile is left out.
+func (gr *group) each(do func(*rival) bool) error {
+	var md5 [16]byte
+	for _, id := range gr.ids {
+		d, err := gr.g.db.Doc(id)
+		if errors.Is(err, iofs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if md5 == [16]byte{} {
+			md5 = d.MD5
+		}
+		if d.State != crawl.Stored || d.MD5 != md5 || !gr.c.drops(d.URL) {
+			continue
+		}
+		if r := gr.in.rival(&d); !do(&r) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// winners finds the best of a group for each size that there is, which is one
+// but by wonder.
+func (gr *group) winners() (map[int64]*rival, error) {
+	best := make(map[int64]*rival)
+	err := gr.each(func(r *rival) bool {
+		if b := best[r.size]; b == nil || r.beats(b) {
+			best[r.size] = r
+		}
+		return true
+	})
+	return best, err
+}
+
+// rival scores a document.
+func (in *inbound) rival(d *crawl.Doc) rival {
+	return rival{id: uint32(d.ID), url: d.URL, size: d.Size, score: scoreOf(d.URL, in.of(d), d.Submitted)}
+}
+
+// markCopies gives the copies of better documents their verdict.
+func (g *Gatherer) markCopies(ctx context.Context, c *config, in *inbound, to *choice) error {
+	if !c.mayDrop() {
+		return nil
+	}
+	for ids, err := range g.db.Copies(ctx) {
+		if err != nil {
+			return err
+		}
+		gr := group{g, c, in, ids}
+		best, err := gr.winners()
+		if err != nil {
+			return err
+		}
+		err = gr.each(func(r *rival) bool {
+			if b := best[r.size]; b != nil && b.id != r.id {
+				*to.cell(r.id) = copied
+			}
+			return true
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// An inbound is how many links there are to documents from any others. It counts
+// those of documents that matter, in one pass over all links.
+type inbound struct{ cells[uint32] }
+
+// of returns the number for a document: of one that was not counted the links
+// from other servers, which are known without a pass.
+func (in *inbound) of(d *crawl.Doc) int {
+	if in != nil {
+		if n := in.get(uint32(d.ID)); n > 0 {
+			return int(n - 1)
+		}
+	}
+	return d.InLinks
+}
+
+// want has the links to a document counted.
+func (in *inbound) want(id crawl.DocID) {
+	if c := in.cell(uint32(id)); *c == 0 {
+		*c = 1
+	}
+}
+
+// count makes the pass; all has it count for every document.
+func (in *inbound) count(ctx context.Context, db *crawl.DB, all bool) error {
+	for l, err := range db.Links(ctx) {
+		if err != nil {
+			return err
+		}
+		for _, id := range l.To {
+			if id == l.From {
+				continue
+			}
+			if all {
+				in.want(id)
+			}
+			if in.get(uint32(id)) > 0 {
+				*in.cell(uint32(id))++
+			}
+		}
+	}
+	return nil
+}
+
+// links counts the links that a selection and the scores of copies need.
+func (g *Gatherer) links(ctx context.Context, c *config) (*inbound, error) {
+	in := new(inbound)
+	all := c.selection.scores()
+	some := false
+	if !all && c.mayDrop() {
+		for ids, err := range g.db.Copies(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			some = true
+			for _, id := range ids {
+				in.want(id)
+			}
+		}
+	}
+	if !all && !some {
+		return in, nil
+	}
+	return in, in.count(ctx, g.db, all)
+}

@@ -1,0 +1,500 @@
+package gather
+
+import (
+	"context"
+	"errors"
+	iofs "io/fs"
+	"iter"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"harvest/fs/ndb"
+	"harvest/gather/crawl"
+	"harvest/gather/soif"
+	"harvest/gather/store"
+)
+
+// A collecting is the state of what is selected and what is not.
+//
+// The file "selected" in the Gatherer's directory holds what stands for the
+// selection by which both stores were put in order last. It is removed before
+// anything is done that could leave them otherwise, and written when they are in
+// order again: as long as it is not there, or of another selection, reselect has
+// work to do, whatever happened in between.
+type collecting struct {
+	placed chan struct{}      // held while objects change their places, or come and go
+	bests  map[copyKey]*rival // whoever holds placed has them
+	moves  int                // counts what place has done, under placed
+
+	selects chan struct{} // held by reselect
+	ask     chan struct{} // a selection is to be carried out
+
+	done, total atomic.Int64 // documents looked at by the reselect that runs, and all of them
+
+	poolMu     sync.Mutex   // guards unselected
+	unselected *store.Store // nil until there is an object for it
+}
+
+func newCollecting() *collecting {
+	return &collecting{placed: make(chan struct{}, 1), bests: make(map[copyKey]*rival), selects: make(chan struct{}, 1), ask: make(chan struct{}, 1)}
+}
+
+// print stands for all that the collection depends on.
+func (c *config) selectionPrint() string {
+	return strconv.FormatUint(c.selection.print(c.duplicates), 16)
+}
+
+// isSettled reports whether both stores are as a config wants them.
+func (g *Gatherer) isSettled(c *config) (bool, error) {
+	have, err := readOr(g.path("selected"), "")
+	return have == c.selectionPrint(), err
+}
+
+// unsettle notes that the stores may not be in order. placed is held.
+func (g *Gatherer) unsettle() error {
+	g.sel.moves++
+	err := os.Remove(g.path("selected"))
+	if errors.Is(err, iofs.ErrNotExist) {
+		return nil
+	}
+	return errors.Join(err, syncDir(g.dir))
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(d.Sync(), d.Close())
+}
+
+// openUnselected opens the store of the unselected if there is one, and finds out
+// whether there is anything to put in order.
+func (g *Gatherer) openUnselected() error {
+	if _, err := os.Stat(g.path("unselected")); err == nil {
+		if _, err := g.pool(true); err != nil {
+			return err
+		}
+	}
+	ok, err := g.isSettled(g.conf)
+	if err != nil || ok {
+		return err
+	}
+	if g.store.Count() == 0 && g.hidden() == 0 {
+		return nil // what comes is put where it belongs, and the visit sees to the rest
+	}
+	g.chooses = true
+	g.askSelect()
+	return nil
+}
+
+// chooseAnew has the selection of a new configuration carried out. mu is held.
+func (g *Gatherer) chooseAnew() error {
+	ok, err := g.isSettled(g.conf)
+	if ok || err != nil || g.store.Count() == 0 && g.hidden() == 0 {
+		return err
+	}
+	g.chooses = true
+	g.askSelect()
+	return nil
+}
+
+// hidden is how many objects are not in the collection.
+func (g *Gatherer) hidden() int64 {
+	if pool, _ := g.pool(false); pool != nil {
+		return pool.Count()
+	}
+	return 0
+}
+
+// askSelect has Run carry out the selection.
+func (g *Gatherer) askSelect() {
+	select {
+	case g.sel.ask <- struct{}{}:
+	default: // it has been told
+	}
+}
+
+// selectAll carries out selections when they are asked for, until ctx ends.
+func (g *Gatherer) selectAll(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-g.sel.ask:
+		}
+		if err := g.reselect(ctx); err != nil && ctx.Err() == nil {
+			g.lg.Error("select", "err", err)
+			g.journal.event("error", ndb.Of("reason", err))
+		}
+	}
+}
+
+// lock takes one of the semaphores.
+func lock(ctx context.Context, sem chan struct{}) error {
+	select {
+	case sem <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// reselect makes the collection what the configuration says, of what is known.
+// Only what is not where it belongs is moved. It may be cut off at any point; the
+// next goes on.
+func (g *Gatherer) reselect(ctx context.Context) error {
+	if err := lock(ctx, g.sel.selects); err != nil {
+		return err
+	}
+	defer func() { <-g.sel.selects }()
+	g.mu.Lock()
+	c := g.conf
+	g.mu.Unlock()
+	if ok, err := g.isSettled(c); ok || err != nil {
+		g.selected(c, nil, err)
+		return err
+	}
+	start := time.Now()
+	moves, err := g.moved(ctx)
+	if err != nil {
+		return err
+	}
+	h, err := g.choose(ctx, c)
+	took := time.Since(start)
+	var in, out int
+	if err == nil {
+		in, out, err = g.carryOut(ctx, c, h)
+	}
+	if err == nil {
+		err = g.settle(ctx, c, moves)
+	}
+	g.selected(c, h, err)
+	if err != nil {
+		return err
+	}
+	if in+out > 0 || !c.selection.all() {
+		g.journal.event("selected", ndb.Of("in", in), ndb.Of("out", out), ndb.Of("objects", g.store.Count()),
+			ndb.Of("copies", h.count[copied]), ndb.Of("chosen", took.Round(time.Millisecond)), ndb.Of("took", time.Since(start).Round(time.Millisecond)))
+	}
+	return nil
+}
+
+// selected notes what a reselect came to.
+func (g *Gatherer) selected(c *config, h *choice, err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if h != nil && err == nil {
+		g.chosen = h
+	}
+	if g.conf.selectionPrint() == c.selectionPrint() { // else the next is on its way
+		g.chooses = false
+	}
+	g.sel.done.Store(0)
+	g.sel.total.Store(0)
+}
+
+func (g *Gatherer) moved(ctx context.Context) (int, error) {
+	if err := lock(ctx, g.sel.placed); err != nil {
+		return 0, err
+	}
+	defer func() { <-g.sel.placed }()
+	return g.sel.moves, nil
+}
+
+// settle writes down that the stores are in order, unless a visit has changed
+// them meanwhile: it selects when it ends.
+func (g *Gatherer) settle(ctx context.Context, c *config, moves int) error {
+	if err := lock(ctx, g.sel.placed); err != nil {
+		return err
+	}
+	defer func() { <-g.sel.placed }()
+	clear(g.sel.bests)
+	if g.sel.moves != moves {
+		return nil
+	}
+	return writeFile(g.path("selected"), c.selectionPrint()+"\n")
+}
+
+// choose finds out which documents are the collection.
+func (g *Gatherer) choose(ctx context.Context, c *config) (*choice, error) {
+	in, err := g.links(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	h := new(choice)
+	if err := g.markCopies(ctx, c, in, h); err != nil {
+		return nil, err
+	}
+	if c.selection.all() { // nothing but copies has to be known
+		h.sel, h.count = &c.selection, make(map[verdict]int)
+		h.tally()
+		return h, nil
+	}
+	return h, c.selection.choose(ctx, g.candidates(ctx, in), g.join, h)
+}
+
+// candidates yields what a selection sees of documents: those that were fetched
+// and those that might be.
+func (g *Gatherer) candidates(ctx context.Context, in *inbound) iter.Seq2[candidate, error] {
+	return func(yield func(candidate, error) bool) {
+		for d, err := range g.db.Documents(ctx, "") {
+			switch {
+			case err != nil:
+				yield(candidate{}, err)
+				return
+			case d.State == crawl.Vanished || d.State == crawl.Barred || d.State == crawl.Away:
+				continue
+			}
+			g.sel.done.Add(1)
+			if !yield(candidate{id: uint32(d.ID), server: uint32(d.Server), url: d.URL, stored: d.State == crawl.Stored,
+				inbound: in.of(&d), inlinks: d.InLinks, submitted: d.Submitted}, nil) {
+				return
+			}
+		}
+	}
+}
+
+// join adds the links between documents to a graph.
+func (g *Gatherer) join(ctx context.Context, to *graph, node func(id uint32) (uint32, bool)) error {
+	var nodes []uint32
+	for l, err := range g.db.Links(ctx) {
+		if err != nil {
+			return err
+		}
+		from, ok := node(uint32(l.From))
+		if !ok {
+			continue
+		}
+		nodes = nodes[:0]
+		for _, id := range l.To {
+			if n, ok := node(uint32(id)); ok {
+				nodes = append(nodes, n)
+			}
+		}
+		to.link(from, nodes)
+	}
+	return nil
+}
+
+// of is what a choice says of a document; of one that came after it, what can be
+// said of that one alone.
+func (h *choice) of(d *crawl.Doc) verdict {
+	v := h.get(uint32(d.ID))
+	switch {
+	case d.State != crawl.Stored:
+		return unstored
+	case v != unstored:
+		return v
+	case h.sel.all():
+		return taken
+	case !h.sel.plain():
+		return untaken
+	}
+	return h.sel.alone(d.URL)
+}
+
+// alone is what a plain selection says of a document.
+func (s *selection) alone(url string) verdict {
+	d := candidate{url: url}
+	for _, r := range s.out {
+		if r.meets(&d) {
+			return leftOut
+		}
+	}
+	for i, r := range s.rules {
+		if r.meets(&d) {
+			return taken + verdict(i)
+		}
+	}
+	if len(s.rules) == 0 {
+		return taken
+	}
+	return untaken
+}
+
+// carryOut moves what is not where it belongs.
+func (g *Gatherer) carryOut(ctx context.Context, c *config, h *choice) (in, out int, err error) {
+	k := &carrier{g: g, h: h}
+	if c.selection.all() {
+		err = k.copies(ctx, c)
+	} else {
+		err = k.all(ctx)
+	}
+	if err == nil {
+		err = k.flush(ctx)
+	}
+	return k.in, k.out, err
+}
+
+// A carrier moves objects, some at a time.
+type carrier struct {
+	g       *Gatherer
+	h       *choice
+	due     []due
+	in, out int
+}
+
+// A due is an object and where it belongs.
+type due struct {
+	oid store.OID
+	in  bool
+}
+
+// maxDue bounds what is moved at once.
+const maxDue = 128
+
+// all looks at every document.
+func (k *carrier) all(ctx context.Context) error {
+	k.g.sel.total.Store(k.g.sel.done.Swap(0))
+	for d, err := range k.g.db.Documents(ctx, "") {
+		if err != nil {
+			return err
+		}
+		k.g.sel.done.Add(1)
+		if v := k.h.get(uint32(d.ID)); v != unstored && d.State == crawl.Stored {
+			if err := k.add(ctx, d.URL, v.in()); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// copies looks at documents that have copies, and at what was left out: where
+// everything but copies is selected nothing else can be out of place.
+func (k *carrier) copies(ctx context.Context, c *config) error {
+	if k.h.count[copied] > 0 {
+		for ids, err := range k.g.db.Copies(ctx) {
+			if err != nil {
+				return err
+			}
+			gr := group{k.g, c, nil, ids}
+			var lost []string
+			err = gr.each(func(r *rival) bool {
+				if k.h.get(r.id) == copied {
+					lost = append(lost, r.url)
+				}
+				return true
+			})
+			for _, u := range lost {
+				if err == nil {
+					err = k.add(ctx, u, false)
+				}
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	pool, err := k.g.pool(false)
+	if pool == nil {
+		return err
+	}
+	for e, err := range pool.Scan(ctx, "", "") {
+		if err != nil {
+			return err
+		}
+		d, err := k.g.db.Lookup(e.URL)
+		switch {
+		case errors.Is(err, iofs.ErrNotExist):
+		case err != nil:
+			return err
+		case d.State == crawl.Stored && k.h.get(uint32(d.ID)) != copied:
+			if err := k.add(ctx, e.URL, true); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add has an object put where it belongs, unless it plainly is there.
+func (k *carrier) add(ctx context.Context, url string, in bool) error {
+	oid := k.g.oid(url)
+	if in {
+		pool, err := k.g.pool(false)
+		if err != nil {
+			return err
+		}
+		if there, err := holds(pool, oid); !there {
+			return err
+		}
+	} else if here, err := holds(k.g.store, oid); !here {
+		return err
+	}
+	k.due = append(k.due, due{oid, in})
+	if len(k.due) < maxDue {
+		return nil
+	}
+	return k.flush(ctx)
+}
+
+// flush moves what is due and still where it was.
+func (k *carrier) flush(ctx context.Context) error {
+	if len(k.due) == 0 {
+		return nil
+	}
+	if err := lock(ctx, k.g.sel.placed); err != nil {
+		return err
+	}
+	defer func() { <-k.g.sel.placed }()
+	pool, err := k.g.pool(false)
+	if err != nil {
+		return err
+	}
+	var m move
+	for _, d := range k.due {
+		if err := k.move(&m, pool, d); err != nil {
+			return err
+		}
+	}
+	k.due = k.due[:0]
+	return k.g.carry(ctx, &m)
+}
+
+func (k *carrier) move(m *move, pool *store.Store, d due) error {
+	here, err := holds(k.g.store, d.oid)
+	switch {
+	case err != nil:
+	case !d.in && here:
+		_, err = m.leave(k.g.store, d.oid)
+		k.out++
+	case d.in && here: // in both, after a kill
+		m.end = append(m.end, store.Change{Op: soif.Delete, OID: d.oid})
+	case d.in:
+		var was bool
+		if was, err = m.take(pool, d.oid); was {
+			k.in++
+		}
+	}
+	return err
+}
+
+// progress is how far the reselect that runs has come, "" when none does. mu is
+// held.
+func (g *Gatherer) progress() string {
+	if !g.chooses && len(g.sel.selects) == 0 {
+		return ""
+	}
+	done, total := g.sel.done.Load(), g.sel.total.Load()
+	if total == 0 {
+		return "choosing " + strconv.FormatInt(done, 10)
+	}
+	return "moving " + strconv.FormatInt(done*100/total, 10) + "%"
+}
+
+// rule is the line of a selection that takes what has a verdict.
+func (s *selection) rule(v verdict) string {
+	switch {
+	case !v.in():
+		return ""
+	case len(s.rules) == 0:
+		return "all"
+	}
+	return strings.TrimSpace(s.rules[v-taken].text)
+}
