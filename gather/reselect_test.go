@@ -133,7 +133,7 @@ type shifting struct {
 
 func (f *shifting) shift(n int) {
 	for range n {
-		name := fmt.Sprintf("%s/%s%s%d%s", f.dir, []string{"", "a/", "mirror/", "deep/er/"}[f.r.IntN(4)], strings.Repeat("x", f.r.IntN(3)), f.r.IntN(12), []string{".html", ".txt"}[f.r.IntN(2)])
+		name := fmt.Sprintf("%s/%s%s%d%s", f.dir, []string{"", "a/", "mirror/", "deep/er/"}[f.r.IntN(4)], strings.Repeat("x", f.r.IntN(2)), f.r.IntN(6), []string{".html", ".txt"}[f.r.IntN(2)])
 		if f.have[name] && f.r.IntN(3) == 0 {
 			if err := os.Remove(name); err != nil {
 				f.t.Fatal(err)
@@ -141,7 +141,7 @@ func (f *shifting) shift(n int) {
 			delete(f.have, name)
 			continue
 		}
-		write(f.t, name, strings.Repeat("words of this content ", 1+f.r.IntN(6)))
+		write(f.t, name, strings.Repeat("words of this content ", 1+f.r.IntN(15)))
 		f.have[name] = true
 	}
 	write(f.t, f.dir+"/always.txt", "always here")
@@ -180,7 +180,7 @@ func TestCollection(t *testing.T) {
 			t.Fatal(err)
 		}
 		agree(t, g, when)
-		f.shift(f.r.IntN(10))
+		f.shift(f.r.IntN(20))
 		v := g.newVisit(g.conf)
 		if err := g.db.Visit(t.Context(), v.plan, g.rt, v, &v.counts); err != nil {
 			t.Fatal(err)
