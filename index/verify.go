@@ -102,8 +102,8 @@ type check interface {
 
 type (
 	always struct{}
-	anyOf  []check
-	allOf  []check
+	anyOf  struct{ deciders }
+	allOf  struct{ deciders }
 	not    struct{ of check }
 	has    struct{ attr string }
 
@@ -118,8 +118,9 @@ func (always) check(*Matcher) bool { return true }
 func (always) cost() int           { return 0 }
 
 func (a anyOf) check(m *Matcher) bool {
-	for _, c := range a {
-		if c.check(m) {
+	for i := range a.deciders {
+		if a.deciders[i].check.check(m) {
+			a.decided(i)
 			return true
 		}
 	}
@@ -127,20 +128,36 @@ func (a anyOf) check(m *Matcher) bool {
 }
 
 func (a allOf) check(m *Matcher) bool {
-	for _, c := range a {
-		if !c.check(m) {
+	for i := range a.deciders {
+		if !a.deciders[i].check.check(m) {
+			a.decided(i)
 			return false
 		}
 	}
 	return true
 }
 
-func (a anyOf) cost() int { return total(a) }
-func (a allOf) cost() int { return total(a) }
+// Deciders are checks of which one decides on a document. Those that cost
+// least are tried first, of these the ones that have decided most: of common
+// words and rare ones a common one mostly stands near the beginning.
+type deciders []decider
 
-func total(list []check) (cost int) {
-	for _, c := range list {
-		cost += c.cost()
+type decider struct {
+	check
+	price int // its cost
+	won   int // documents
+}
+
+func (d deciders) decided(i int) {
+	d[i].won++
+	for ; i > 0 && d[i].won > d[i-1].won && d[i].price == d[i-1].price; i-- {
+		d[i], d[i-1] = d[i-1], d[i]
+	}
+}
+
+func (d deciders) cost() (cost int) {
+	for i := range d {
+		cost += d[i].price
 	}
 	return cost
 }
@@ -195,13 +212,13 @@ func (m *Matcher) compile(q query.Node, s scope) (check, error) {
 		return always{}, nil
 	case query.And:
 		list, err := m.list(q, s)
-		return allOf(list), err
+		return allOf{list}, err
 	case query.Or:
 		list, err := m.list(q, s)
-		return anyOf(list), err
+		return anyOf{list}, err
 	case query.Bag:
 		list, err := m.list(m.unstopped(q), s)
-		return anyOf(list), err
+		return anyOf{list}, err
 	case query.Not:
 		s.positive = !s.positive
 		of, err := m.compile(q.Node, s)
@@ -225,16 +242,16 @@ func (m *Matcher) compile(q query.Node, s scope) (check, error) {
 }
 
 // list compiles nodes, the ones that cost least first.
-func (m *Matcher) list(nodes []query.Node, s scope) ([]check, error) {
-	var list []check
+func (m *Matcher) list(nodes []query.Node, s scope) (deciders, error) {
+	var list deciders
 	for _, n := range nodes {
 		c, err := m.compile(n, s)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, c)
+		list = append(list, decider{check: c, price: c.cost()})
 	}
-	slices.SortStableFunc(list, func(a, b check) int { return a.cost() - b.cost() })
+	slices.SortStableFunc(list, func(a, b decider) int { return a.price - b.price })
 	return list, nil
 }
 

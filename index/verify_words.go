@@ -113,6 +113,13 @@ func (v *value) isASCII() bool {
 func indexWide(text string, at int) int {
 	const high = 0x8080808080808080
 	b := unsafe.Slice(unsafe.StringData(text), len(text))
+	for ; at+32 <= len(b); at += 32 {
+		w := b[at : at+32 : at+32]
+		x := binary.LittleEndian.Uint64(w) | binary.LittleEndian.Uint64(w[8:]) | binary.LittleEndian.Uint64(w[16:]) | binary.LittleEndian.Uint64(w[24:])
+		if x&high != 0 {
+			break // the loop below finds where
+		}
+	}
 	for ; at+8 <= len(b); at += 8 {
 		if z := binary.LittleEndian.Uint64(b[at:]) & high; z != 0 {
 			return at + bits.TrailingZeros64(z)>>3
