@@ -3,6 +3,7 @@ package index
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"slices"
 )
 
@@ -23,7 +24,15 @@ func better(a, b *candidate) bool {
 	if a.score != b.score {
 		return a.score > b.score
 	}
-	return bytes.Compare(a.id[:], b.id[:]) < 0
+	return less(&a.id, &b.id)
+}
+
+func less(a, b *ID) bool {
+	x, y := binary.BigEndian.Uint64(a[:8]), binary.BigEndian.Uint64(b[:8])
+	if x != y {
+		return x < y
+	}
+	return binary.BigEndian.Uint64(a[8:]) < binary.BigEndian.Uint64(b[8:])
 }
 
 func compareFound(a, b candidate) int {
@@ -60,44 +69,71 @@ func (t *top) add(f candidate) {
 		t.heap = append(t.heap, f)
 	case len(t.heap) < t.limit:
 		t.heap = append(t.heap, f)
-		t.up(len(t.heap) - 1)
+		t.up(&f, len(t.heap)-1)
 	case better(&f, &t.heap[0]):
-		t.heap[0] = f
-		t.down()
+		t.down(&f)
 	}
 }
 
-func (t *top) up(i int) {
+// takes tells whether add would keep a document.
+func (t *top) takes(score float64, id *ID) bool {
+	if t.limit == 0 || len(t.heap) < t.limit {
+		return true
+	}
+	worst := &t.heap[0]
+	return score > worst.score || score == worst.score && less(id, &worst.id)
+}
+
+// up puts f in at i or above it.
+func (t *top) up(f *candidate, i int) {
 	h := t.heap
 	for i > 0 {
 		parent := (i - 1) / 2
-		if !better(&h[parent], &h[i]) {
-			return
+		if !better(&h[parent], f) {
+			break
 		}
-		h[parent], h[i] = h[i], h[parent]
+		h[i] = h[parent]
 		i = parent
 	}
+	h[i] = *f
 }
 
-func (t *top) down() {
-	h := t.heap
-	for i := 0; ; {
-		worst := i
-		for kid := 2*i + 1; kid <= 2*i+2 && kid < len(h); kid++ {
-			if better(&h[worst], &h[kid]) {
-				worst = kid
-			}
+// down puts f in place of the first, or below it.
+func (t *top) down(f *candidate) {
+	h, i := t.heap, 0
+	for {
+		kid := 2*i + 1
+		if kid >= len(h) {
+			break
 		}
-		if worst == i {
-			return
+		if kid+1 < len(h) && better(&h[kid], &h[kid+1]) {
+			kid++
 		}
-		h[i], h[worst] = h[worst], h[i]
-		i = worst
+		if !better(f, &h[kid]) {
+			break
+		}
+		h[i] = h[kid]
+		i = kid
 	}
+	h[i] = *f
 }
+
+// fewSorted is how many are sorted by moving each to its place.
+const fewSorted = 16
 
 // sorted gives the documents in order.
 func (t *top) sorted() []candidate {
-	slices.SortFunc(t.heap, compareFound)
-	return t.heap
+	h := t.heap
+	if len(h) > fewSorted {
+		slices.SortFunc(h, compareFound)
+		return h
+	}
+	for i := 1; i < len(h); i++ {
+		f, j := h[i], i
+		for ; j > 0 && better(&f, &h[j-1]); j-- {
+			h[j] = h[j-1]
+		}
+		h[j] = f
+	}
+	return h
 }

@@ -486,7 +486,9 @@ func (s *searcher) score(norms []byte, d uint32) (sum float64) {
 }
 
 func (s *searcher) keep(d uint32, score float64) {
-	s.top.add(candidate{score: score, part: int32(s.run.number), doc: d, id: s.run.id(d)})
+	if id := s.run.id(d); s.top.takes(score, &id) {
+		s.top.add(candidate{score: score, part: int32(s.run.number), doc: d, id: id})
+	}
 }
 
 // results gives the page that was asked for of all hits in order.
