@@ -177,33 +177,12 @@ func (m manner) ask(q query.Node) query.Node {
 	if !m.inside {
 		return q
 	}
-	in := func(list []query.Node) []query.Node {
-		out := make([]query.Node, len(list))
-		for i, n := range list {
-			out[i] = m.ask(n)
+	return query.Map(q, func(q query.Node, _ string) query.Node {
+		if w, ok := q.(query.Word); ok && oneWord(w.Text) {
+			return query.Wild{Pattern: "*" + w.Text + "*"}
 		}
-		return out
-	}
-	switch q := q.(type) {
-	case query.Word:
-		if oneWord(q.Text) {
-			return query.Wild{Pattern: "*" + q.Text + "*"}
-		}
-	case query.Attr:
-		return query.Attr{Name: q.Name, Value: m.ask(q.Value)}
-	case query.Not:
-		return query.Not{Node: m.ask(q.Node)}
-	case query.And:
-		return query.And(in(q))
-	case query.Or:
-		return query.Or(in(q))
-	case query.Bag:
-		return query.Bag(in(q))
-	case query.Near:
-		q.Nodes = in(q.Nodes)
-		return q
-	}
-	return q
+		return nil
+	})
 }
 
 // oneWord tells that text is one word of an index, not several with something

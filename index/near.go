@@ -3,8 +3,6 @@ package index
 import (
 	"cmp"
 	"slices"
-
-	"harvest/index/posting"
 )
 
 // What words stand next to or near each other is decided here, within one
@@ -34,12 +32,12 @@ func (w *wordSpans) spans(dst []reach) []reach {
 	return dst
 }
 
-// A phraseIter is words at fixed distances from the first.
+// A phraseIter is words at fixed distances from the first: a join of them.
 type phraseIter struct {
+	andIter
 	words  []phraseWord // the rarest first
 	length uint32       // words that it takes
-	doc    uint32
-	starts []uint32 // in the document confirmed
+	starts []uint32     // in the document confirmed
 	pos    []uint32
 }
 
@@ -51,46 +49,11 @@ type phraseWord struct {
 // start settles on the first document with all words.
 func (p *phraseIter) start() {
 	slices.SortStableFunc(p.words, func(x, y phraseWord) int { return cmp.Compare(x.cost(), y.cost()) })
-	p.doc = p.settle(p.words[0].Doc())
-}
-
-func (p *phraseIter) Doc() uint32 { return p.doc }
-
-func (p *phraseIter) Next() uint32 {
-	if p.doc != posting.End {
-		p.doc = p.settle(p.words[0].Next())
+	p.with = p.with[:0]
+	for i := range p.words {
+		p.with = append(p.with, p.words[i].posts)
 	}
-	return p.doc
-}
-
-func (p *phraseIter) Advance(target uint32) uint32 {
-	if p.doc < target {
-		p.doc = p.settle(p.words[0].Advance(target))
-	}
-	return p.doc
-}
-
-func (p *phraseIter) settle(d uint32) uint32 {
-	p.starts = p.starts[:0]
-again:
-	if d == posting.End {
-		return d
-	}
-	for i := range p.words[1:] {
-		w := p.words[1+i].posts
-		e := w.Doc()
-		if e < d {
-			e = w.Advance(d)
-		}
-		if e > d {
-			if e == posting.End {
-				return e
-			}
-			d = p.words[0].Advance(e)
-			goto again
-		}
-	}
-	return d
+	p.andIter.start()
 }
 
 func (p *phraseIter) confirm() bool {
@@ -153,8 +116,6 @@ func (p *phraseIter) bounds() *reader {
 
 func (p *phraseIter) Freq() uint32 { return uint32(len(p.starts)) }
 
-func (p *phraseIter) cost() int { return p.words[0].cost() }
-
 func (p *phraseIter) spans(dst []reach) []reach {
 	for _, s := range p.starts {
 		dst = append(dst, reach{s, s + p.length - 1})
@@ -167,8 +128,8 @@ func (p *phraseIter) spans(dst []reach) []reach {
 // each other; after it if ordered. It counts the places where the last of the
 // chain stands.
 type near struct {
-	ops      []spanner // in the order of the query
-	join     andIter   // the same, the rarest first
+	andIter            // the operands, the rarest first
+	ops      []spanner // the same in the order of the query
 	distance uint32
 	ordered  bool
 	ends     []reach // in the document confirmed
@@ -176,30 +137,16 @@ type near struct {
 }
 
 func (n *near) start() {
-	n.join.with = n.join.with[:0]
+	n.with = n.with[:0]
 	for _, op := range n.ops {
-		n.join.with = append(n.join.with, op)
+		n.with = append(n.with, op)
 	}
-	n.join.start()
-}
-
-func (n *near) Doc() uint32 { return n.join.Doc() }
-
-func (n *near) Next() uint32 {
-	n.ends = n.ends[:0]
-	return n.join.Next()
-}
-
-func (n *near) Advance(target uint32) uint32 {
-	if target > n.join.doc {
-		n.ends = n.ends[:0]
-	}
-	return n.join.Advance(target)
+	n.andIter.start()
 }
 
 func (n *near) confirm() bool {
 	n.ends = n.ends[:0]
-	if !n.join.confirm() {
+	if !n.andIter.confirm() {
 		return false
 	}
 	n.ends = n.ops[0].spans(n.ends)
@@ -244,8 +191,6 @@ func (n *near) joined(e, s reach) bool {
 }
 
 func (n *near) Freq() uint32 { return uint32(len(n.ends)) }
-
-func (n *near) cost() int { return n.join.cost() }
 
 func (n *near) spans(dst []reach) []reach { return append(dst, n.ends...) }
 

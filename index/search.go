@@ -80,7 +80,7 @@ func (e *engine) search(ctx context.Context, v *view, q query.Node, opt Options)
 	s := e.searcher(ctx, v, opt)
 	var r Results
 	if s.alive() {
-		q = s.settled(q, "")
+		q = s.settled(q)
 		r = s.answer(q, s.root(q))
 	}
 	if err := e.release(s); err != nil {

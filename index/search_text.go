@@ -193,58 +193,26 @@ func textPattern(q query.Node, opt Options) (*match.Pattern, error) {
 
 // settled puts a number into best matches: the fewest errors with which any
 // document matches where it is asked for.
-func (s *searcher) settled(q query.Node, attr string) query.Node {
+func (s *searcher) settled(q query.Node) query.Node {
 	if !best(q) {
 		return q
 	}
-	all := func(list []query.Node) []query.Node {
-		list = slices.Clone(list)
-		for i := range list {
-			list[i] = s.settled(list[i], attr)
+	return query.Map(q, func(q query.Node, attr string) query.Node {
+		if f, ok := q.(query.Fuzzy); ok && f.Best {
+			return s.fewest(f, Attr(attr))
 		}
-		return list
-	}
-	switch q := q.(type) {
-	case query.Attr:
-		q.Value = s.settled(q.Value, Attr(q.Name))
-		return q
-	case query.Not:
-		q.Node = s.settled(q.Node, attr)
-		return q
-	case query.Near:
-		q.Nodes = all(q.Nodes)
-		return q
-	case query.And:
-		return query.And(all(q))
-	case query.Or:
-		return query.Or(all(q))
-	case query.Bag:
-		return query.Bag(all(q))
-	case query.Fuzzy:
-		return s.fewest(q, attr)
-	}
-	return q
+		return nil
+	})
 }
 
 // best tells whether there is a best match in q.
-func best(q query.Node) bool {
-	switch q := q.(type) {
-	case query.Attr:
-		return best(q.Value)
-	case query.Not:
-		return best(q.Node)
-	case query.Near:
-		return slices.ContainsFunc(q.Nodes, best)
-	case query.And:
-		return slices.ContainsFunc(q, best)
-	case query.Or:
-		return slices.ContainsFunc(q, best)
-	case query.Bag:
-		return slices.ContainsFunc(q, best)
-	case query.Fuzzy:
-		return q.Best
-	}
-	return false
+func best(q query.Node) (found bool) {
+	query.Walk(q, func(q query.Node, _ string, _ bool) bool {
+		f, ok := q.(query.Fuzzy)
+		found = found || ok && f.Best
+		return !found
+	})
+	return found
 }
 
 // fewest is a best match with the errors it takes.

@@ -11,41 +11,19 @@ import (
 
 // settle puts numbers of errors in place of Best: for each such word or phrase
 // the least with which it finds anything where it stands.
-func (s *search) settle(v *view, q query.Node, attr string) (_ query.Node, err error) {
-	list := func(nodes []query.Node) ([]query.Node, error) {
-		out := make([]query.Node, len(nodes))
-		for i, n := range nodes {
-			if out[i], err = s.settle(v, n, attr); err != nil {
-				return nil, err
-			}
+func (s *search) settle(v *view, q query.Node) (_ query.Node, err error) {
+	q = query.Map(q, func(q query.Node, attr string) query.Node {
+		f, ok := q.(query.Fuzzy)
+		if !ok || !f.Best || err != nil {
+			return nil
 		}
-		return out, nil
-	}
-	switch n := q.(type) {
-	case query.Attr:
-		n.Value, err = s.settle(v, n.Value, index.Attr(n.Name))
-		return n, err
-	case query.Not:
-		n.Node, err = s.settle(v, n.Node, attr)
-		return n, err
-	case query.And:
-		l, err := list(n)
-		return query.And(l), err
-	case query.Or:
-		l, err := list(n)
-		return query.Or(l), err
-	case query.Bag:
-		l, err := list(n)
-		return query.Bag(l), err
-	case query.Near:
-		n.Nodes, err = list(n.Nodes)
-		return n, err
-	case query.Fuzzy:
-		if n.Best {
-			return s.fewest(v, n, attr)
+		to, e := s.fewest(v, f, index.Attr(attr))
+		if err = e; err != nil {
+			return nil
 		}
-	}
-	return q, nil
+		return to
+	})
+	return q, err
 }
 
 func (s *search) fewest(v *view, q query.Fuzzy, attr string) (query.Node, error) {

@@ -50,7 +50,7 @@ func (e *engine) Search(ctx context.Context, q query.Node, opt index.Options) (i
 	if s.matcher, err = index.Compile(q, opt); err != nil {
 		return index.Results{}, err
 	}
-	if s.q, err = s.settle(v, q, ""); err != nil {
+	if s.q, err = s.settle(v, q); err != nil {
 		return index.Results{}, err
 	}
 	if !reflect.DeepEqual(s.q, q) {

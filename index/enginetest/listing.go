@@ -88,6 +88,21 @@ func (s suite) suggest(t *testing.T) {
 	}
 }
 
+// best has the fewest errors found for what asks for them, and for nothing else.
+func (s suite) best(t *testing.T) {
+	p := s.fresh(t)
+	p.apply([]index.Doc{doc(1, "body", "kernel"), doc(2, "body", "kernal"), doc(3, "body", "fuse"), doc(4, "body", "fuze")}, nil, "m")
+	for _, tt := range []struct{ text, want string }{
+		{"kernel~1 or fusz~", "1 2 3"},
+		{"kernel~ or fusx~1", "1 3"},
+		{"kernel~", "1"},
+	} {
+		if got := p.set(tt.text, index.Options{}); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.text, got, tt.want)
+		}
+	}
+}
+
 // invalid are trees that Parse does not make.
 func (s suite) invalid(t *testing.T) {
 	p := s.fresh(t)

@@ -35,7 +35,7 @@ func (s *matched) Search(ctx context.Context, q query.Node, opt index.Options) (
 		return r, err
 	}
 	e := &evaluator{s.model, opt, make(map[leafKey]finder)}
-	m, err := index.Compile(e.resolved(q, ""), opt)
+	m, err := index.Compile(e.resolved(q), opt)
 	if err != nil {
 		return r, err
 	}
@@ -54,35 +54,15 @@ func (s *matched) Search(ctx context.Context, q query.Node, opt index.Options) (
 
 // resolved puts the number of errors in where the fewest are asked for, which
 // one document cannot tell.
-func (e *evaluator) resolved(q query.Node, attr string) query.Node {
-	all := func(nodes []query.Node) (out []query.Node) {
-		for _, n := range nodes {
-			out = append(out, e.resolved(n, attr))
+func (e *evaluator) resolved(q query.Node) query.Node {
+	return query.Map(q, func(q query.Node, attr string) query.Node {
+		f, ok := q.(query.Fuzzy)
+		if !ok || !f.Best {
+			return nil
 		}
-		return out
-	}
-	switch q := q.(type) {
-	case query.Fuzzy:
-		if q.Best {
-			q.Errors, q.Best = e.fewest(q, attr), false
-			if q.Errors < 0 {
-				return query.Or{}
-			}
+		if f.Errors, f.Best = e.fewest(f, index.Attr(attr)), false; f.Errors < 0 {
+			return query.Or{}
 		}
-		return q
-	case query.Attr:
-		return query.Attr{Name: q.Name, Value: e.resolved(q.Value, index.Attr(q.Name))}
-	case query.Not:
-		return query.Not{Node: e.resolved(q.Node, attr)}
-	case query.And:
-		return query.And(all(q))
-	case query.Or:
-		return query.Or(all(q))
-	case query.Bag:
-		return query.Bag(all(q))
-	case query.Near:
-		q.Nodes = all(q.Nodes)
-		return q
-	}
-	return q
+		return f
+	})
 }

@@ -45,6 +45,7 @@ func Run(t *testing.T, open func(dir string, src index.Source) (index.Engine, er
 		{"weights", s.weights},
 		{"values", s.values},
 		{"suggest", s.suggest},
+		{"best", s.best},
 		{"invalid", s.invalid},
 		{"refused", s.refused},
 		{"cancel", s.cancel},

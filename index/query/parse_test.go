@@ -325,6 +325,26 @@ func TestWalk(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
+	before := n.String()
+	upper := Map(n, func(n Node, attr string) Node {
+		switch n := n.(type) {
+		case Word:
+			return Word{Text: attr + "." + n.Text}
+		case All:
+			return Or{}
+		}
+		return nil
+	})
+	made := And{
+		Word{".a"}, Near{[]Node{Word{".b"}, Wild{"c*"}}, 10, false},
+		Not{And{Attr{"t", Or{Word{"t.d"}, Compare{">", "5"}}}, Not{Attr{"u", Or{}}}}}, Attr{"t", Compare{"=", "x"}},
+	}
+	if got, want := upper.String(), made.String(); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if n.String() != before {
+		t.Errorf("got %s changed to %s by Map", before, n)
+	}
 	if got, want := Attributes(n), []string{"t", "u"}; !slices.Equal(got, want) {
 		t.Errorf("got attributes %q, want %q", got, want)
 	}

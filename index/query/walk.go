@@ -34,6 +34,41 @@ func walk(n Node, attr string, not bool, visit func(Node, string, bool) bool) {
 	}
 }
 
+// Map is n with what change gives in the place of each node that has no others in
+// it; attr is as in Walk. Where change gives a nil, n's stays.
+func Map(n Node, change func(n Node, attr string) Node) Node { return remake(n, "", change) }
+
+func remake(n Node, attr string, change func(Node, string) Node) Node {
+	list := func(in []Node) []Node {
+		out := make([]Node, len(in))
+		for i := range in {
+			out[i] = remake(in[i], attr, change)
+		}
+		return out
+	}
+	switch n := n.(type) {
+	case Attr:
+		n.Value = remake(n.Value, strings.ToLower(n.Name), change)
+		return n
+	case Not:
+		n.Node = remake(n.Node, attr, change)
+		return n
+	case And:
+		return And(list(n))
+	case Or:
+		return Or(list(n))
+	case Bag:
+		return Bag(list(n))
+	case Near:
+		n.Nodes = list(n.Nodes)
+		return n
+	}
+	if to := change(n, attr); to != nil {
+		return to
+	}
+	return n
+}
+
 // Attributes are the names of attributes in a query, in order, each once.
 func Attributes(n Node) (names []string) {
 	Walk(n, func(n Node, _ string, _ bool) bool {
