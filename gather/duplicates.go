@@ -13,6 +13,9 @@ import (
 // the first in the order of URLs: so the winner depends on what is known, and not
 // on who came first. What was read in part has no MD5, and no copies.
 //
+// Only what a selection may take has a say: a mirror that is left out is no reason
+// to leave out what it is a mirror of.
+//
 // Unless a config says otherwise only documents of servers have copies. Two files
 // of a tree that are the same are two files that somebody wants to find.
 
@@ -81,7 +84,7 @@ func (gr *group) each(do func(*rival) bool) error {
 		if md5 == [16]byte{} {
 			md5 = d.MD5
 		}
-		if d.State != crawl.Stored || d.MD5 != md5 || !gr.c.drops(d.URL) {
+		if d.State != crawl.Stored || d.MD5 != md5 || !gr.c.drops(d.URL) || !gr.c.selection.mayTake(&d) {
 			continue
 		}
 		if r := gr.in.rival(&d); !do(&r) {

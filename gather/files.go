@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	iofs "io/fs"
 	"iter"
 	"log/slog"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -21,7 +19,6 @@ import (
 
 	"harvest/fs"
 	"harvest/fs/ndb"
-	"harvest/gather/crawl"
 )
 
 // The tree of one Gatherer:
@@ -35,9 +32,11 @@ import (
 //	objects/ url/      the objects, by OID and by URL
 //	soif  soif.zst     all of them as a stream
 //	since/  digest     changes after a cursor, what is here in short
-//	hosts              a server a line
-//	documents          a document a line
-//	queue              a URL that is to be fetched a line
+//	hosts  documents  links  queue  top25
+//	selected  duplicates
+//	                   the tables of files_tables.go
+//	submit             URLs from outside, to be fetched
+//	explain            why a URL is, or is not, in the collection
 
 // Options are what a Gatherer is handed. The zero value is good.
 type Options struct {
@@ -94,13 +93,11 @@ func (g *Gatherer) newTree(opt Options) *tree {
 			fs.On("forget URL...", g.forget),
 			fs.On("refresh", g.refresh),
 			fs.On("compact", g.compact)),
-		"err":       err,
-		"secrets":   g.secretFile(err),
-		"status":    fs.Text(g.id("status"), g.status),
-		"hosts":     fs.Stream(g.id("hosts"), 0, g.writeHosts),
-		"documents": fs.Stream(g.id("documents"), 0, g.writeDocuments),
-		"queue":     fs.Stream(g.id("queue"), 0, g.writeQueue),
+		"err":     err,
+		"secrets": g.secretFile(err),
+		"status":  fs.Text(g.id("status"), g.status),
 	}
+	g.tableFiles(nodes, err)
 	g.journal.events.Nodes(nodes, "events", g.id)
 	g.journal.log.Nodes(nodes, "log", g.id)
 	maps.Copy(nodes, g.store.Files(g.id, opt.Bus))
@@ -122,6 +119,9 @@ func (g *Gatherer) status() string {
 		line(ndb.Of("err", last))
 	}
 	line(ndb.Of("objects", g.store.Count()))
+	for _, p := range g.collectionFigures() {
+		line(p)
+	}
 	line(ndb.Of("visit", was.Number))
 	for _, p := range v.figures() {
 		line(p)
@@ -144,77 +144,6 @@ func (g *Gatherer) status() string {
 		line(ndb.Of("next", was.Ended.Add(c.every)))
 	}
 	return b.String()
-}
-
-// row writes one line of a table.
-func row(w io.Writer, fields ...string) error {
-	for i, f := range fields {
-		if f == "" {
-			fields[i] = "-"
-		}
-	}
-	_, err := io.WriteString(w, strings.Join(fields, "\t")+"\n")
-	return err
-}
-
-func when(t time.Time) string {
-	if t.IsZero() {
-		return ""
-	}
-	return t.UTC().Format(time.RFC3339)
-}
-
-func (g *Gatherer) writeHosts(ctx context.Context, w io.Writer) error {
-	for h, err := range g.db.Servers(ctx) {
-		if err != nil {
-			return err
-		}
-		robots := strconv.Itoa(h.Robots)
-		if h.Robots == 0 {
-			robots = "unreachable"
-		}
-		if err := row(w, h.Origin, robots, when(h.Until), h.Delay.String(), when(h.Next)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (g *Gatherer) writeDocuments(ctx context.Context, w io.Writer) error {
-	for d, err := range g.db.Documents(ctx, "") {
-		if err != nil {
-			return err
-		}
-		oid := ""
-		if d.State == crawl.Stored {
-			oid = g.oid(d.URL).String()
-		}
-		status, size := "", ""
-		if d.Status != 0 { // else no server has answered
-			status = strconv.Itoa(d.Status)
-		}
-		if !d.Handed.IsZero() && d.Size >= 0 {
-			size = strconv.FormatInt(d.Size, 10)
-		}
-		reason := strings.Join(strings.Fields(d.Why), " ")
-		if err := row(w, d.URL, d.State.String(), status, size, when(d.Checked),
-			strconv.Itoa(d.Depth), strconv.Itoa(d.Fails), oid, reason); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (g *Gatherer) writeQueue(ctx context.Context, w io.Writer) error {
-	for u, err := range g.db.Queue(ctx) {
-		if err != nil {
-			return err
-		}
-		if err := row(w, u); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // Gatherers are those of one directory, a directory each. mkdir makes one,

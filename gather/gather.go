@@ -51,6 +51,7 @@ type Gatherer struct {
 	journal   *journal
 	tree      *tree // of files, made with the Gatherer
 	sel       *collecting
+	submits   bucket
 
 	wake chan struct{} // the schedule is to be looked at again
 

@@ -331,7 +331,7 @@ func (p *placing) release(ch store.Change) {
 // and has the one that was leave the collection.
 func (p *placing) wins(ch store.Change) (bool, error) {
 	d, page := p.docs[ch.URL], p.pages[ch.URL]
-	if d == nil || page == nil || page.MD5 == [16]byte{} {
+	if d == nil || page == nil || page.MD5 == [16]byte{} || !p.c.selection.mayTake(d) {
 		return true, nil
 	}
 	key := keyOf(page.MD5, page.Size)

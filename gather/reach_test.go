@@ -54,7 +54,7 @@ func TestSecrets(t *testing.T) {
 	defer s.Close()
 	host := strings.TrimPrefix(s.URL, "http://")
 	dir := t.TempDir()
-	r := run(t, dir, fmt.Sprintf("leaf delay=0s url=%s/private/a\nleaf delay=0s url=%[1]s/open\n", s.URL))
+	r := run(t, dir, fmt.Sprintf("leaf delay=0s url=%s/private/a\nleaf delay=0s url=%[1]s/open\nduplicates=keep\n", s.URL))
 	bad := []string{
 		"auth host=" + host + " user=me password='swordfish\n",
 		"swordfish host=x\n",

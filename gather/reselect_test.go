@@ -72,7 +72,9 @@ func wanted(t testing.TB, g *Gatherer) (in, out map[string]bool) {
 		c := candidate{id: uint32(d.ID), server: uint32(d.Server), url: d.URL, stored: d.State == crawl.Stored,
 			inbound: known[uint32(d.ID)], inlinks: d.InLinks, submitted: d.Submitted}
 		docs = append(docs, c)
-		if c.stored && d.MD5 != [16]byte{} && g.conf.drops(d.URL) {
+		left := func(r *rule) bool { return r.meets(&c) }
+		may := !slices.ContainsFunc(g.conf.selection.out, left) && (len(g.conf.selection.rules) == 0 || slices.ContainsFunc(g.conf.selection.rules, left))
+		if c.stored && d.MD5 != [16]byte{} && g.conf.drops(d.URL) && may {
 			groups[keyOf(d.MD5, d.Size)] = append(groups[keyOf(d.MD5, d.Size)], c)
 		}
 	}

@@ -226,6 +226,23 @@ func matches(patterns []*regexp.Regexp, s string) bool {
 	return false
 }
 
+// mayTake reports whether a document is not left out, and meets the conditions of
+// some line, whatever that then picks.
+func (s *selection) mayTake(d *crawl.Doc) bool {
+	c := candidate{url: d.URL, inlinks: d.InLinks, submitted: d.Submitted}
+	for _, r := range s.out {
+		if r.meets(&c) {
+			return false
+		}
+	}
+	for _, r := range s.rules {
+		if r.meets(&c) {
+			return true
+		}
+	}
+	return len(s.rules) == 0
+}
+
 // all reports whether the selection takes everything.
 func (s *selection) all() bool { return len(s.rules)+len(s.out)+s.total == 0 }
 

@@ -1,0 +1,177 @@
+package gather
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"strings"
+
+	"harvest/fs/ndb"
+	"harvest/gather/crawl"
+)
+
+// explain tells, of one URL, what is known and what decided: a line each.
+func (g *Gatherer) explain(ctx context.Context, raw string) (string, error) {
+	u, err := crawl.Canonical(raw)
+	if err != nil {
+		return "", err
+	}
+	g.mu.Lock()
+	c := g.conf
+	g.mu.Unlock()
+	e := &explaining{g: g, c: c, url: u}
+	e.line(ndb.Of("url", u))
+	e.crawl()
+	d, err := g.db.Lookup(u)
+	if errors.Is(err, iofs.ErrNotExist) {
+		e.line(ndb.Of("state", "unknown"))
+		return e.b.String(), nil
+	}
+	if err != nil {
+		return "", err
+	}
+	err = e.document(ctx, &d)
+	return e.b.String(), err
+}
+
+type explaining struct {
+	g   *Gatherer
+	c   *config
+	url string
+	b   strings.Builder
+}
+
+func (e *explaining) line(pairs ...ndb.Pair) { e.b.WriteString(ndb.Format(pairs...) + "\n") }
+
+// crawl tells what the configuration says of fetching it.
+func (e *explaining) crawl() {
+	if why := e.c.exclude(e.url, false); why != "" {
+		e.line(ndb.Of("excluded", why))
+	}
+}
+
+// document tells of one that is known.
+func (e *explaining) document(ctx context.Context, d *crawl.Doc) error {
+	about := []ndb.Pair{ndb.Of("state", d.State), ndb.Of("depth", d.Depth)}
+	if d.Status != 0 {
+		about = append(about, ndb.Of("status", d.Status))
+	}
+	if !d.Checked.IsZero() {
+		about = append(about, ndb.Of("checked", d.Checked))
+	}
+	if d.Queued() {
+		about = append(about, ndb.Of("queued", true))
+	}
+	if d.Why != "" {
+		about = append(about, ndb.Of("reason", oneLine(d.Why)))
+	}
+	e.line(about...)
+	if d.State != crawl.Stored {
+		return nil
+	}
+	in, best, n, err := e.rivals(ctx, d)
+	if err != nil {
+		return err
+	}
+	mine := in.rival(d)
+	e.line(ndb.Of("score", mine.score.sum()), ndb.Of("of", mine.score), ndb.Of("inbound", in.of(d)), ndb.Of("inlinks", d.InLinks), ndb.Of("submissions", d.Submitted))
+	if n > 1 {
+		e.copies(&mine, best, n, d)
+	}
+	return e.selection(ctx, d, &mine)
+}
+
+// rivals finds the best of a document's group, and how many are in it.
+func (e *explaining) rivals(ctx context.Context, d *crawl.Doc) (in *inbound, best *rival, n int, err error) {
+	var ids []crawl.DocID
+	if d.MD5 != [16]byte{} && e.c.drops(d.URL) {
+		if ids, err = e.g.db.Same(d.MD5); err != nil {
+			return nil, nil, 0, err
+		}
+	}
+	in = new(inbound)
+	in.want(d.ID)
+	for _, id := range ids {
+		in.want(id)
+	}
+	if err := in.count(ctx, e.g.db, false); err != nil {
+		return nil, nil, 0, err
+	}
+	gr := group{e.g, e.c, in, ids}
+	err = gr.each(func(r *rival) bool {
+		if r.size == d.Size {
+			if n++; best == nil || r.beats(best) {
+				best = r
+			}
+		}
+		return true
+	})
+	return in, best, n, err
+}
+
+func (e *explaining) copies(mine, best *rival, n int, d *crawl.Doc) {
+	about := []ndb.Pair{ndb.Of("copies", n), ndb.Of("md5", hex.EncodeToString(d.MD5[:]))}
+	if best.id == mine.id {
+		e.line(append(about, ndb.Of("kept", "this"))...)
+		return
+	}
+	e.line(append(about, ndb.Of("kept", best.url), ndb.Of("score", best.score.sum()), ndb.Of("for", best.score.over(mine.score)))...)
+}
+
+// selection tells which line decides.
+func (e *explaining) selection(ctx context.Context, d *crawl.Doc, mine *rival) error {
+	h, err := e.g.current(ctx)
+	if err != nil {
+		return err
+	}
+	place, err := e.g.placeOf(d)
+	if err != nil {
+		return err
+	}
+	if place == "" {
+		place = "removed"
+	}
+	v, why := h.of(d), ""
+	switch v {
+	case copied:
+		why = "a copy"
+	case leftOut:
+		why = e.leaves(h.sel, d)
+	case beyond:
+		why = fmt.Sprintf("past limit=%d, by %s", h.sel.limit, orders[h.sel.order])
+	case untaken:
+		why = e.misses(h.sel, d)
+	default:
+		why = h.sel.rule(v)
+	}
+	e.line(ndb.Of("place", place), ndb.Of("selected", v.in()), ndb.Of("by", why))
+	return nil
+}
+
+// leaves is the line that leaves a document out.
+func (e *explaining) leaves(s *selection, d *crawl.Doc) string {
+	c := candidate{url: d.URL, inlinks: d.InLinks, submitted: d.Submitted}
+	for _, r := range s.out {
+		if r.meets(&c) {
+			return r.text
+		}
+	}
+	return "out"
+}
+
+// misses tells of what takes part in a pick and is not picked.
+func (e *explaining) misses(s *selection, d *crawl.Doc) string {
+	c := candidate{url: d.URL, inlinks: d.InLinks, submitted: d.Submitted}
+	var near []string
+	for _, r := range s.rules {
+		if r.meets(&c) {
+			near = append(near, r.text)
+		}
+	}
+	if near == nil {
+		return "no line takes it"
+	}
+	return "not picked by " + strings.Join(near, ", ")
+}
