@@ -125,7 +125,7 @@ func (b *brokerBench) load(ctx context.Context, work string, std std) (err error
 	if err := t.write(ctx, broker+"/ctl", "collect"); err != nil {
 		return err
 	}
-	if err := t.wait(ctx, broker, "indexed", "objects"); err != nil {
+	if err := t.wait(ctx, broker); err != nil {
 		return err
 	}
 	took := time.Since(begin)

@@ -230,7 +230,7 @@ func (t *trial) finish(ctx context.Context) error {
 	for n := 0; ; n++ {
 		st := readStatus(ctx, t.root)
 		if n%20 == 0 {
-			shown.show("visit", number(st, "fetched")+number(st, "unchanged"), number(st, "found"))
+			shown.draw(pointOf("visit", st))
 		}
 		if state, _ := st.Get("state"); state != "running" {
 			return nil

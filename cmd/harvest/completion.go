@@ -31,7 +31,7 @@ func completionCommand() command {
 
 // treePaths are the commands whose arguments are paths of the tree, which the
 // shell asks a running server for.
-const treePaths = "ls|cat|stat|write|mkdir|rm"
+const treePaths = "ls|cat|stat|write|mkdir|rm|watch"
 
 // flagWords are the flags of a command as they are typed.
 func (c command) flagWords() []string {

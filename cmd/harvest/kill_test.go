@@ -72,8 +72,9 @@ func TestKill(t *testing.T) {
 }
 
 type server struct {
-	cmd *exec.Cmd
-	c   *ninep.Client
+	cmd  *exec.Cmd
+	c    *ninep.Client
+	addr string
 }
 
 func startServer(t *testing.T, dir string) *server {
@@ -97,11 +98,12 @@ func startServer(t *testing.T, dir string) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := ninep.Dial(t.Context(), strings.TrimSpace(string(b[:n])), ninep.DialOptions{})
+	addr := strings.TrimSpace(string(b[:n]))
+	c, err := ninep.Dial(t.Context(), addr, ninep.DialOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &server{cmd, c}
+	return &server{cmd, c, addr}
 }
 
 func (p *server) kill(t *testing.T) {

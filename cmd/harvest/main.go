@@ -56,6 +56,7 @@ func commands() []command {
 		writeCommand(),
 		mkdirCommand(),
 		rmCommand(),
+		watchCommand(),
 		summarizeCommand(),
 		identityCommand(),
 		{name: "soif", args: "check|fmt|split|wrap|schema …", about: "check, print, split or make SOIF"},

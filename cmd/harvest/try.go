@@ -168,7 +168,7 @@ func (t *trial) job(ctx context.Context, roots []string) error {
 	if err := t.write(ctx, g+"/ctl", "run"); err != nil {
 		return err
 	}
-	if err := t.wait(ctx, g, "fetched", "found"); err != nil {
+	if err := t.wait(ctx, g); err != nil {
 		return err
 	}
 	st, err := t.status(ctx, g)
@@ -185,7 +185,7 @@ func (t *trial) job(ctx context.Context, roots []string) error {
 	if err := t.write(ctx, b+"/ctl", "collect"); err != nil {
 		return err
 	}
-	if err := t.wait(ctx, b, "indexed", "objects"); err != nil {
+	if err := t.wait(ctx, b); err != nil {
 		return err
 	}
 	if st, err = t.status(ctx, b); err != nil {
@@ -246,10 +246,10 @@ func (t *trial) status(ctx context.Context, path string) (ndb.Entry, error) {
 	return readStatus(ctx, d), nil
 }
 
-// wait shows progress until the service is idle.
-func (t *trial) wait(ctx context.Context, path, done, all string) error {
-	bar := newBar(t.std.err)
-	defer bar.end()
+// wait shows progress until the service is at nothing any more.
+func (t *trial) wait(ctx context.Context, path string) error {
+	shown := newBar(t.std.err)
+	defer shown.end()
 	tick := time.NewTicker(100 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -257,8 +257,11 @@ func (t *trial) wait(ctx context.Context, path, done, all string) error {
 		if err != nil {
 			return err
 		}
-		bar.show(path, number(st, done)+number(st, "unchanged")+number(st, "failed")+number(st, "excluded"), number(st, all))
-		if state, _ := st.Get("state"); state != "running" {
+		state, _ := st.Get("state")
+		if state == "running" || shown.shown { // what has long been done needs no bar
+			shown.draw(pointOf(path, st))
+		}
+		if state != "running" {
 			return nil
 		}
 		select {
