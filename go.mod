@@ -7,6 +7,7 @@ require (
 	github.com/andybalholm/brotli v1.2.8
 	github.com/blevesearch/snowballstem v0.9.0
 	github.com/clipperhouse/uax29/v2 v2.7.0
+	github.com/gogs/chardet v0.0.0-20211120154057-b7413eaefb8f
 	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/jimsmart/grobotstxt v1.0.3
 	github.com/jlaffaye/ftp v0.2.4

@@ -3,10 +3,8 @@ package essence
 import (
 	"bytes"
 	"strings"
-	"unicode/utf8"
 
 	"golang.org/x/net/html"
-	"golang.org/x/net/html/charset"
 
 	"harvest/gather/soif"
 )
@@ -53,24 +51,6 @@ func sumHTML(w *worker, o *soif.Object, c *content, text []byte) {
 		}
 	}
 	w.fullText(o, c, body)
-}
-
-// decodeHTML makes UTF-8 of a document, which may say in its first KB what it
-// is written in.
-func decodeHTML(text []byte, declared string) []byte {
-	if utf8.Valid(text) { // a declaration to the contrary is a mistake, but for ISO-2022
-		if bytes.IndexByte(text, 0x1b) < 0 {
-			return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-		}
-	} else if validBut(text) {
-		return bytes.ToValidUTF8(text, nil)
-	}
-	enc, _, _ := charset.DetermineEncoding(text[:min(len(text), 1024)], declared)
-	out, err := enc.NewDecoder().Bytes(text)
-	if err != nil {
-		out = text
-	}
-	return bytes.ToValidUTF8(out, []byte("\uFFFD"))
 }
 
 func (p *page) read(text []byte) {

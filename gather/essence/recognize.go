@@ -1,7 +1,6 @@
 package essence
 
 import (
-	"bytes"
 	"path"
 	"regexp"
 	"strings"
@@ -235,11 +234,11 @@ func isWeb(declared string) bool {
 	return t == "text/html" || t == "application/xhtml+xml"
 }
 
-// looksText reports whether a beginning is that of a text, in UTF-8, UTF-16
-// with its mark, or an 8-bit character set: no NUL, few control bytes.
+// looksText reports whether a beginning is that of a text, in UTF-8, UTF-16, or
+// an 8-bit character set: no NUL, few control bytes.
 func looksText(head []byte) bool {
 	head = head[:min(len(head), 8<<10)]
-	if bytes.HasPrefix(head, []byte("\xff\xfe")) || bytes.HasPrefix(head, []byte("\xfe\xff")) {
+	if wide(head) != 0 {
 		return true
 	}
 	odd := 0

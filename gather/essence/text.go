@@ -9,41 +9,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/net/html/charset"
-
 	"harvest/gather/soif"
 )
-
-// decode makes UTF-8 of a text, by what its server declares, its mark, or what
-// it says itself, and as windows-1252 failing all that. Text that is UTF-8
-// already is returned as it is.
-func decode(text []byte, declared string) []byte {
-	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	wide := bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff"))
-	if !wide && utf8.Valid(text) {
-		return text
-	}
-	if !wide && validBut(text) { // cut in the middle of a character
-		return bytes.ToValidUTF8(text, nil)
-	}
-	enc, _, _ := charset.DetermineEncoding(text[:min(len(text), 1024)], declared)
-	out, err := enc.NewDecoder().Bytes(text)
-	if err != nil {
-		out = text
-	}
-	return bytes.TrimPrefix(bytes.ToValidUTF8(out, []byte("\uFFFD")), []byte("\uFEFF"))
-}
-
-// validBut reports whether a text is UTF-8 but for its last character.
-func validBut(text []byte) bool {
-	n := len(text)
-	for i := n - 1; i >= 0 && i >= n-3; i-- {
-		if utf8.RuneStart(text[i]) {
-			return utf8.Valid(text[:i]) && !utf8.FullRune(text[i:])
-		}
-	}
-	return false
-}
 
 // appendWords adds the words of text to dst, one blank between any two.
 func appendWords(dst, text []byte) []byte {
