@@ -49,7 +49,7 @@ func TestSecrets(t *testing.T) {
 		}
 		let.Add(1)
 		w.Header().Set("Content-Type", "text/plain")
-		fmt.Fprintln(w, "a document about something")
+		fmt.Fprintln(w, "a document about something:", req.URL.Path)
 	}))
 	defer s.Close()
 	host := strings.TrimPrefix(s.URL, "http://")
@@ -83,7 +83,7 @@ func TestSecrets(t *testing.T) {
 	r.must("run")
 	r.settle()
 	if n := len(r.objects("")); n != 2 {
-		t.Errorf("with secrets: got %d objects, want 2", n)
+		t.Errorf("with secrets: got %d objects, want 2\n%s", n, r.read("events"))
 	}
 	if refused.Load() == 0 || let.Load() == 0 {
 		t.Errorf("got %d refused and %d let in, want some of both", refused.Load(), let.Load())
