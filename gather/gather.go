@@ -33,7 +33,7 @@ import (
 //	host         the name of the machine it was made on, part of its identity
 //	held         "stopped" or "paused", while it is
 //	secrets      passwords, which only the owner may read
-//	frontier.db  what is known of documents: gather/crawl
+//	crawl.db     what is known of documents: gather/crawl
 //	store        the objects: gather/store
 //	unselected   those of documents that are not in the collection, if there are any
 //	selected     what stands for the selection that has been carried out
@@ -113,7 +113,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 	if g.conf, err = parseConfig(text); err != nil {
 		return nil, fmt.Errorf("config: %w", err)
 	}
-	if g.db, err = crawl.OpenDB(g.path("frontier.db"), g.lg); err != nil {
+	if g.db, err = crawl.OpenDB(g.path("crawl.db"), g.lg); err != nil {
 		return nil, err
 	}
 	if g.store, err = store.Open(g.path("store"), g.lg, store.Options{}); err != nil {
@@ -382,7 +382,7 @@ func (g *Gatherer) gather(ctx context.Context, v *visit) {
 			g.takeUp(v.plan.Queued, v.plan.Force)
 		}
 		g.journal.event("cut", v.figures()...)
-	default: // the store or the frontier; a document's trouble is its own
+	default: // the store or the database; a document's trouble is its own
 		g.fails++
 		g.last = err
 		g.retry = time.Now().Add(time.Second << min(g.fails, 10))

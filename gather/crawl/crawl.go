@@ -1,5 +1,5 @@
 // Package crawl finds the documents below some roots and hands them on: it
-// keeps a durable frontier, enumerates file trees by their listings and web
+// keeps a durable database, enumerates file trees by their listings and web
 // sites by their links, obeys robots.txt, waits between two requests to a
 // server, and asks again only for what may have changed.
 //
@@ -59,8 +59,20 @@ type Plan struct {
 	// Context is given the context of each request, and the root it is made for.
 	// May be nil.
 	Context func(ctx context.Context, root string) context.Context
+	// Public makes of the context of a request one under which no private
+	// address is asked; it is for roots and documents from outside. May be nil.
+	Public func(ctx context.Context) context.Context
+	// Address returns the address of a host, "" when it cannot tell; servers of
+	// one address wait for one another. Without it their first connection tells.
+	Address func(ctx context.Context, host string) string
 	// Excluded hears of URLs that were kept out, from any goroutine. May be nil.
 	Excluded func(url, why string)
+	// Trapped hears of places that make up pages for ever, from one goroutine. May
+	// be nil.
+	Trapped func(url, why string)
+	// Left hears of servers that are left to the next visit. It must not call the
+	// DB. May be nil.
+	Left func(origin, why string)
 
 	Agent   string        // User-Agent
 	From    string        // From, a mail address, or ""
@@ -88,11 +100,12 @@ type Guard struct {
 // Limits bound a visit. A field of zero means its default.
 type Limits struct {
 	Head    int           // bytes of a document that are in memory at once, 4 MiB
+	Memory  int64         // bytes of documents that are in memory at once, 64 MiB
 	Body    int64         // bytes read of one document of a web server, 256 MiB
 	Time    time.Duration // for one document, 2m; half of it to read one of a tree, whatever its size
 	Wait    time.Duration // a server that asks for more is left to the next visit, 5m
 	Tries   int           // of a document whose server says 429 or 503, 4
-	Pages   int           // documents of http and https servers in hand at once, 16
+	Pages   int           // documents of http and https servers in hand at once, 32
 	Files   int           // documents of file trees in hand at once, GOMAXPROCS
 	Servers int           // connections to one server, when its delay is 0, 8
 }
@@ -143,14 +156,24 @@ type Page struct {
 	Result   any       // for Handle to set, and Commit to use
 	Weight   int       // for Handle to set: bytes that Result keeps from the heap
 
-	doc    Doc
-	root   *Root
-	flags  byte
-	key    string   // in the queue, "" for what a tree's walk found
-	links  []string // to be queued
-	tree   *tree    // the walk that found it
-	unkept bool     // a folder that could not be listed: told of, not remembered
-	rest   *body
+	NoArchive bool // Fetched: it asks that its text not be kept
+
+	doc       Doc
+	root      *Root
+	flags     byte
+	tries     int      // how often its server was too busy
+	links     []string // canonical
+	original  string   // the page it says it is a copy of, canonical, or ""
+	says      *Signature
+	entries   []listed // of a folder, those that are new or have changed,
+	kept      []string // ... and the others
+	taken     bool     // from its site, which has to hear of its end
+	tree      *tree    // the walk that found it
+	unkept    bool     // told of, not remembered
+	silent    bool     // not even told of: only its links count
+	condemned bool     // to be deleted at the end of the visit
+	final     bool     // it is the end of the visit
+	rest      *body
 }
 
 // Cut reports whether the document is longer than what was read, by Limits.Body
@@ -179,11 +202,12 @@ type Counts struct {
 	In        atomic.Int64 // bytes read of documents
 	Out       atomic.Int64 // bytes that the Handler has made of them, by their Weight
 	Requests  atomic.Int64
+	Spared    atomic.Int64 // documents that were to be deleted, and were not: Plan.MaxGone
 }
 
-// all lists the counts in the order in which a frontier keeps them.
+// all lists the counts in the order in which a DB keeps them.
 func (c *Counts) all() []*atomic.Int64 {
-	return []*atomic.Int64{&c.Found, &c.Queued, &c.Fetched, &c.Unchanged, &c.Gone, &c.Failed, &c.Excluded, &c.In, &c.Out, &c.Requests}
+	return []*atomic.Int64{&c.Found, &c.Queued, &c.Fetched, &c.Unchanged, &c.Gone, &c.Failed, &c.Excluded, &c.In, &c.Out, &c.Requests, &c.Spared}
 }
 
 func (c *Counts) add(o Outcome) {

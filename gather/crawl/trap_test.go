@@ -37,8 +37,8 @@ func walkSite(root string, max int, page func(u string) string) *walk {
 		if why := w.trap.Seen(u, depth[u], &says); why != "" {
 			w.closed = append(w.closed, why)
 		}
-		h := findLinks(text)
-		for _, l := range h.resolve(u) {
+		h := findRefs(text, "harvest", new(Directives))
+		for _, l := range resolveAll(h, u) {
 			if _, met := depth[l]; met {
 				continue
 			}

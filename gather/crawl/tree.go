@@ -2,15 +2,15 @@ package crawl
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"slices"
-	"sort"
 	"strconv"
 	"strings"
+	"time"
 
 	"go.etcd.io/bbolt"
 )
@@ -29,7 +29,10 @@ func isListing(resp *http.Response) bool {
 }
 
 // A tree is one walk. pending is guarded by the visit's mu.
-type tree struct{ pending int }
+type tree struct {
+	site    *host
+	pending int
+}
 
 type folder struct {
 	url   string // with its slash
@@ -38,6 +41,8 @@ type folder struct {
 
 type listed struct {
 	kind byte
+	size int64
+	time string
 	etag string
 	href string
 }
@@ -45,7 +50,7 @@ type listed struct {
 // walk goes through a tree, folder by folder. A file that is what it was costs
 // one look at the database; the others go to the file workers. It returns when
 // all of them are committed, so that the root is taken off the queue last.
-func (v *visit) walk(ctx context.Context, p *Page, resp *http.Response) {
+func (v *visit) walk(ctx context.Context, s *host, p *Page, resp *http.Response) {
 	if p.root != nil && p.root.Leaf || p.root == nil && p.flags&byHand != 0 && v.covers(p.URL) == nil {
 		p.Outcome, p.Why = Excluded, "a folder, not a leaf"
 		return
@@ -56,7 +61,7 @@ func (v *visit) walk(ctx context.Context, p *Page, resp *http.Response) {
 	}
 	top := strings.TrimSuffix(p.URL, "/") + "/"
 	below := strings.TrimPrefix(top, strings.TrimSuffix(p.root.URL, "/")+"/")
-	t := &tree{}
+	t := &tree{site: s}
 	todo := []folder{{top, strings.Count(below, "/") + 1}}
 	p.Outcome = Listed
 	for first := true; len(todo) > 0 && ctx.Err() == nil; first = false {
@@ -67,10 +72,11 @@ func (v *visit) walk(ctx context.Context, p *Page, resp *http.Response) {
 			todo = todo[1:]
 		}
 		entries, err := v.list(ctx, f, p.root, first, resp)
-		if err == nil && first && len(entries) == 0 && v.holds(f.url) {
+		if err == nil && first && len(entries) == 0 && v.holds(p.root) {
 			err = errors.New("the root is empty: nothing is deleted")
 		}
 		if err != nil {
+			v.notListed(p.root, f.url)
 			if ctx.Err() == nil {
 				v.out <- &Page{URL: f.url, Root: p.Root, Outcome: Failed, Why: why(err), unkept: true, doc: Doc{URL: f.url}}
 			}
@@ -84,8 +90,10 @@ func (v *visit) walk(ctx context.Context, p *Page, resp *http.Response) {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
+	id := RootID(p.root.URL)
+	v.walked[id] = append(v.walked[id], top)
 	for t.pending > 0 {
-		v.cond.Wait() // every page that was sent is settled, stopped or not
+		v.settled.Wait() // every page that was sent is settled, stopped or not
 	}
 	if ctx.Err() != nil {
 		p.Outcome = 0
@@ -121,18 +129,23 @@ func (v *visit) list(ctx context.Context, f folder, root *Root, first bool, resp
 			return nil, errors.New("not a folder any more")
 		}
 	}
-	var entries []listed
-	r := bufio.NewScanner(resp.Body)
+	return readListing(resp.Body, func(href string) bool { return !strings.ContainsAny(strings.TrimSuffix(href, "/"), "/?#") })
+}
+
+// readListing reads the entries of a listing whose references are allowed.
+func readListing(body io.Reader, allowed func(href string) bool) (entries []listed, err error) {
+	r := bufio.NewScanner(body)
 	r.Buffer(make([]byte, 0, 4096), 64<<10)
 	for r.Scan() {
 		field := strings.Split(r.Text(), "\t")
-		if len(field) != 5 || len(field[0]) != 1 || field[4] == "" || strings.ContainsAny(strings.TrimSuffix(field[4], "/"), "/?#") {
+		if len(field) < 5 || len(field) > 6 || len(field[0]) != 1 || field[4] == "" || !allowed(field[4]) {
 			return nil, fmt.Errorf("bad listing line '%s'", clip(r.Text()))
 		}
-		if _, err := strconv.ParseInt(field[1], 10, 64); err != nil {
+		size, err := strconv.ParseInt(field[1], 10, 64)
+		if err != nil {
 			return nil, fmt.Errorf("bad listing line '%s'", clip(r.Text()))
 		}
-		entries = append(entries, listed{field[0][0], field[3], field[4]})
+		entries = append(entries, listed{field[0][0], size, field[2], field[3], field[4]})
 	}
 	return entries, r.Err()
 }
@@ -142,6 +155,7 @@ func (v *visit) list(ctx context.Context, f folder, root *Root, first bool, resp
 func (v *visit) folder(ctx context.Context, t *tree, root *Root, f folder, entries []listed) []folder {
 	var sub []folder
 	var todo []*Page
+	var there []DocID
 	id := RootID(root.URL)
 	err := v.f.db.View(func(tx *bbolt.Tx) error {
 		for i := range entries {
@@ -157,8 +171,12 @@ func (v *visit) folder(ctx context.Context, t *tree, root *Root, f folder, entri
 			case e.kind != 'f':
 				v.exclude(u, notFollowed(e.kind))
 			default:
-				if p := v.entry(tx, root, id, u, f.depth, e); p != nil {
+				p, known := v.entry(tx, root, id, u, f.depth, e)
+				if p != nil {
 					todo = append(todo, p)
+				}
+				if known != 0 {
+					there = append(there, known)
 				}
 			}
 		}
@@ -166,14 +184,19 @@ func (v *visit) folder(ctx context.Context, t *tree, root *Root, f folder, entri
 	})
 	if err != nil {
 		v.f.lg.Error("walk", "folder", f.url, "err", err)
+		v.notListed(root, f.url)
 		return nil
 	}
+	v.mu.Lock()
+	for _, id := range there {
+		v.found.add(id)
+	}
+	v.mu.Unlock()
 	for _, p := range todo {
 		if p.tree = t; !v.send(ctx, t, p) {
 			return nil
 		}
 	}
-	v.vanished(ctx, t, f, entries)
 	return sub
 }
 
@@ -196,32 +219,46 @@ func (v *visit) excludedFolder(u string, root *Root, depth int) string {
 	return ""
 }
 
-// entry decides about one file of a listing: nil when there is nothing to do.
-func (v *visit) entry(tx *bbolt.Tx, root *Root, id uint64, u string, depth int, e *listed) *Page {
+// notListed notes that a folder could not be listed: what it holds stays.
+func (v *visit) notListed(root *Root, url string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	id := RootID(root.URL)
+	v.closedIn[id] = append(v.closedIn[id], url)
+}
+
+// entry decides about one file of a listing: no page when there is nothing to
+// do. It returns which document it is, if that is known.
+func (v *visit) entry(tx *bbolt.Tx, root *Root, id uint64, u string, depth int, e *listed) (*Page, DocID) {
 	if why := v.excluded(u, root, depth); why != "" {
 		v.exclude(u, why)
-		return nil // the sweep drops it, if it was stored once
+		return nil, 0 // the sweep drops it, if it was stored once
 	}
-	d, known := getDoc(tx, u)
-	if (!known || d.Root != id) && !v.room(id, root) {
-		v.exclude(u, fmt.Sprintf("urls=%d", root.URLs))
-		return nil
+	d, known := v.f.lookup(tx, u)
+	if !known || d.Root != id {
+		if !v.room(id, root) {
+			v.exclude(u, fmt.Sprintf("urls=%d", root.URLs))
+			return nil, 0
+		}
 	}
 	v.c.Found.Add(1)
 	moved := known && d.Root != id // found by another root than before
+	if moved {
+		v.f.left(&d)
+	}
 	if d.Root, d.Depth = id, depth; !known {
-		d.State = New
+		d.URL, d.State = u, New
 	}
 	p := v.page(d)
 	if d.ETag != e.etag || !v.current(&d) {
-		return p
+		return p, d.ID
 	}
 	v.unchanged(p)
 	if p.Due || moved {
-		return p
+		return p, d.ID
 	}
 	v.c.Unchanged.Add(1)
-	return nil
+	return nil, d.ID
 }
 
 // send gives a page of a walk to the workers, or, when it is settled already,
@@ -229,8 +266,7 @@ func (v *visit) entry(tx *bbolt.Tx, root *Root, id uint64, u string, depth int, 
 func (v *visit) send(ctx context.Context, t *tree, p *Page) bool {
 	v.mu.Lock()
 	t.pending++
-	s := v.server(Origin(p.URL))
-	s.walking++
+	v.walking++
 	v.mu.Unlock()
 	to := v.jobs
 	if p.Outcome != 0 {
@@ -242,7 +278,7 @@ func (v *visit) send(ctx context.Context, t *tree, p *Page) bool {
 	case <-ctx.Done():
 		v.mu.Lock()
 		t.pending--
-		s.walking--
+		v.walking--
 		v.mu.Unlock()
 		return false
 	}
@@ -254,7 +290,7 @@ func (v *visit) fileWorker(ctx context.Context) {
 	for p := range v.jobs {
 		if ctx.Err() == nil {
 			v.c.Requests.Add(1)
-			if wait := v.attempt(ctx, p, &buf); wait >= 0 {
+			if wait := v.attempt(ctx, p.tree.site, p, &buf, time.Time{}); wait >= 0 {
 				p.Outcome, p.Why = Failed, "busy"
 			}
 		}
@@ -265,70 +301,9 @@ func (v *visit) fileWorker(ctx context.Context) {
 	}
 }
 
-// vanished finds the documents that are known in a folder and that its listing
-// has not: files, and all that was in folders.
-func (v *visit) vanished(ctx context.Context, t *tree, f folder, entries []listed) {
-	has := func(href string) bool {
-		i := sort.Search(len(entries), func(i int) bool { return entries[i].href >= href })
-		return i < len(entries) && entries[i].href == href
-	}
-	prefix := []byte(f.url)
-	from := prefix
-	for ctx.Err() == nil {
-		var gone []*Page
-		err := v.f.db.View(func(tx *bbolt.Tx) error {
-			c := tx.Bucket(docBucket).Cursor()
-			k, val := c.Seek(from)
-			for k != nil && bytes.HasPrefix(k, prefix) && len(gone) < maxBatch {
-				name := string(k[len(prefix):])
-				if i := strings.IndexByte(name, '/'); i >= 0 {
-					name = name[:i+1]
-				}
-				switch {
-				case name == "" || strings.IndexByte(name, '/') < 0 && has(name):
-					k, val = c.Next()
-				case has(name): // a folder that is there: past all that is in it
-					k, val = c.Seek([]byte(f.url + name[:len(name)-1] + "0"))
-				default:
-					if d, err := decodeDoc(string(k), val); err == nil {
-						p := v.page(d)
-						p.Outcome, p.tree = Gone, t
-						gone = append(gone, p)
-					}
-					k, val = c.Next()
-				}
-			}
-			if k == nil || !bytes.HasPrefix(k, prefix) {
-				from = nil
-			} else {
-				from = bytes.Clone(k)
-			}
-			return nil
-		})
-		if err != nil {
-			v.f.lg.Error("walk", "folder", f.url, "err", err)
-			return
-		}
-		for _, p := range gone {
-			if !v.send(ctx, t, p) {
-				return
-			}
-		}
-		if from == nil {
-			return
-		}
-	}
-}
-
-// holds reports whether documents are known below a folder.
-func (v *visit) holds(url string) (yes bool) {
-	v.f.db.View(func(tx *bbolt.Tx) error { // a database that cannot be read holds nothing
-		k, _ := tx.Bucket(docBucket).Cursor().Seek([]byte(url))
-		if string(k) == url { // the root itself
-			k, _ = tx.Bucket(docBucket).Cursor().Seek([]byte(url + "\x00"))
-		}
-		yes = bytes.HasPrefix(k, []byte(url))
-		return nil
-	})
-	return yes
+// holds reports whether documents of a tree are known.
+func (v *visit) holds(root *Root) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.f.roots[RootID(root.URL)].docs > 0
 }

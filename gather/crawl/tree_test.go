@@ -252,14 +252,15 @@ func TestFormat(t *testing.T) {
 	d := Doc{URL: "http://s/", State: Stored, Root: 1 << 63, Depth: 3, Hops: 2, Visit: 9, Checked: time.Unix(1e9, 0).UTC(),
 		Handed: time.Unix(2e9, 0).UTC(), Size: 1 << 40, Status: 200, Fails: 1, Print: 1<<64 - 1, MD5: [16]byte{1, 15: 2}, ETag: `"x"`,
 		Modified: "then", Why: "because", queued: []byte("key")}
-	d.ID, d.Server = DocID(thinID(d.URL)), ServerID(thinID(d.URL[:8]))
-	b := d.append(nil)
-	got, err := decodeDoc(d.URL, b)
-	if err != nil || fmt.Sprint(got) != fmt.Sprint(d) {
-		t.Errorf("got %+v, %v, want %+v", got, err, d)
+	d.Server, d.Parent, d.Submitted, d.Missing = 7, 1<<32-1, 3, time.Unix(1e9, 0).UTC()
+	b := d.append(nil, 5, "/x")
+	got, root, err := decodeDoc(b)
+	d.URL, d.Root = "/x", 0
+	if err != nil || fmt.Sprint(got) != fmt.Sprint(d) || root != 5 {
+		t.Errorf("got %+v, %d, %v, want %+v, 5", got, root, err, d)
 	}
 	for i := range b {
-		if _, err := decodeDoc(d.URL, b[:i]); err == nil {
+		if _, _, err := decodeDoc(b[:i]); err == nil {
 			t.Errorf("a record cut at %d decodes", i)
 		}
 	}
@@ -273,14 +274,15 @@ func TestFormat(t *testing.T) {
 }
 
 func FuzzDoc(f *testing.F) {
-	f.Add((&Doc{State: Stored, ETag: "x"}).append(nil))
+	f.Add((&Doc{State: Stored, ETag: "x"}).append(nil, 1, "/x"))
+	f.Add((&Doc{State: New}).append(nil, 1, "/x"))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		d, err := decodeDoc("u", b)
+		d, root, err := decodeDoc(b)
 		if err != nil {
 			return
 		}
-		again, err := decodeDoc("u", d.append(nil))
-		if err != nil || fmt.Sprint(again) != fmt.Sprint(d) {
+		again, root2, err := decodeDoc(d.append(nil, root, d.URL))
+		if err != nil || fmt.Sprint(again) != fmt.Sprint(d) || root != root2 {
 			t.Errorf("got %+v, %v, want %+v", again, err, d)
 		}
 	})

@@ -286,26 +286,39 @@ func plainHref(href string) string {
 }
 
 func TestFindLinks(t *testing.T) {
-	h := findLinks([]byte(`<base href="/x/"><base href="/y/"><a href="a&amp;b"><a href="a&amp;b#c"><a name=x>
+	var d Directives
+	h := findRefs([]byte(`<base href="/x/"><base href="/y/"><a href="a&amp;b"><a href="a&amp;b#c"><a name=x>
 		<area href=m><frame src=f><a rel="me NoFollow" href=no><script>"<a href=s>"</script><!-- <a href=c> --><a href="//other/">
-		<meta name=ROBOTS content="noarchive, nofollow"><a href='https://site/secure'>`))
-	if want := []string{"a&b", "m", "f", "//other/", "https://site/secure"}; !slices.Equal(h.refs, want) {
-		t.Errorf("refs: got %q, want %q", h.refs, want)
+		<meta name=ROBOTS content="noarchive, nofollow"><a href='https://site/secure'>
+		<title><a href=t></title><TextArea><a href=t></b></TEXTAREA><a href="?a=1&copy=2"><A CLASS=x/HREF=up>
+		<link rel="shortcut Canonical" href="/p&#46;html"><link rel=alternate type=application/rss+xml href=feed><!--><a href=after><!x><a x="y>" href=e`), "harvest", &d)
+	if want := []string{"a&b", "m", "f", "//other/", "https://site/secure", "?a=1&copy=2", "feed", "after"}; !slices.Equal(h.links, want) {
+		t.Errorf("refs: got %q, want %q", h.links, want)
 	}
-	if h.base != "/x/" || h.noindex || !h.nofollow {
-		t.Errorf("got base %q, noindex %t, nofollow %t", h.base, h.noindex, h.nofollow)
+	if h.base != "/x/" || d.NoIndex || !d.NoFollow || !d.NoArchive {
+		t.Errorf("got base %q, directives %+v", h.base, d)
 	}
-	want := []string{"http://site/x/a&b", "http://site/x/m", "http://site/x/f", "https://site/secure"}
-	if got := h.resolve("http://site/p.html"); !slices.Equal(got, want) {
+	want := []string{"http://site/x/a&b", "http://site/x/m", "http://site/x/f", "https://site/secure", "http://site/x/?a=1&copy=2",
+		"http://site/x/feed", "http://site/x/after"}
+	b := h.baseOf("http://site/p.html")
+	if got := h.original(&b, "http://site/q.html"); got != "http://site/p.html" {
+		t.Errorf("original: got %q", got)
+	}
+	if got := h.resolve(&b, "http://site/p.html", sameAs("http://site/")); !slices.Equal(got, want) {
 		t.Errorf("resolved: got %q, want %q", got, want)
 	}
+}
+
+func sameAs(page string) func(string) bool {
+	return func(origin string) bool { return sameHost(origin, Origin(page)) }
 }
 
 func FuzzLinks(f *testing.F) {
 	f.Add([]byte(`<base href=x><a href="y">`))
 	f.Fuzz(func(t *testing.T, page []byte) {
-		h := findLinks(page)
-		for _, u := range h.resolve("http://site/d/") {
+		h := findRefs(page, "harvest", new(Directives))
+		b := h.baseOf("http://site/d/")
+		for _, u := range h.resolve(&b, "http://site/d/", sameAs("http://site/")) {
 			if !strings.HasPrefix(u, "http://site/") && !strings.HasPrefix(u, "https://site/") {
 				t.Errorf("got %q, which is elsewhere", u)
 			}
@@ -334,4 +347,10 @@ func TestSameHost(t *testing.T) {
 			t.Errorf("%s, %s: got %t, want %t", c.a, c.b, got, c.want)
 		}
 	}
+}
+
+// resolveAll resolves the references of a page to its own host.
+func resolveAll(h *references, page string) []string {
+	b := h.baseOf(page)
+	return h.resolve(&b, page, sameAs(page))
 }

@@ -1,0 +1,21 @@
+package crawl
+
+import "sync"
+
+// A trapGuard is the Trap of one server, for several goroutines.
+type trapGuard struct {
+	mu   sync.Mutex
+	trap *Trap
+}
+
+func (g *trapGuard) refuses(u string) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.trap.Refuses(u)
+}
+
+func (g *trapGuard) seen(u string, depth int, says *Signature) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.trap.Seen(u, depth, says)
+}
