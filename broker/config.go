@@ -273,8 +273,10 @@ func checkStem(name string) error {
 	if name == "no" {
 		return nil
 	}
-	_, err := index.Stemmer(name)
-	return err
+	if _, err := index.Stemmer(name); err != nil {
+		return fmt.Errorf("stem=%s: neither no nor one of %s", name, strings.Join(index.Languages(), " "))
+	}
+	return nil
 }
 
 // stopping reads stopwords='WORD …' common=PERCENT.

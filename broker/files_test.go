@@ -210,7 +210,7 @@ func TestNamedSession(t *testing.T) {
 		{"set limit=-1", "set limit=-1: not a number from 0 (all)"},
 		{"set case=perhaps", "set case=perhaps: neither yes nor no"},
 		{"set errors=9", "set errors=9: not a number from 0 to 8"},
-		{"set stem=klingon", "set stem klingon: not one of arabic"},
+		{"set stem=klingon", "set stem=klingon: neither no nor one of arabic danish"},
 		{"set costs=1,2", "set costs=1,2: not four numbers from 1 to 9"},
 		{"set costs=1,2,0,1", "set costs=1,2,0,1: not four numbers from 1 to 9"},
 		{"set feedback=101", "set feedback=101: not a number from 0 (none) to 100"},

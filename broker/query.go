@@ -32,6 +32,7 @@ type answer struct {
 	first  int // hits before the first of these
 	hits   []hit
 	total  int
+	more   bool   // total is how many are known; there may be more
 	cut    string // the limit of the index that left hits unfound
 	plan   []string
 	took   time.Duration
@@ -53,9 +54,14 @@ type liker interface {
 var errAlike = fmt.Errorf("this index does not say what is alike: %w", iofs.ErrInvalid)
 
 // search asks the index for what the answer is about; one that is opened anew
-// meanwhile is asked again.
+// meanwhile is asked again. For a page an index that reads text to count does
+// not count the rest.
 func (a *answer) search(ctx context.Context, opt index.Options) (r index.Results, mark string, err error) {
-	ask := func(e index.Engine) (index.Results, error) { return e.Search(ctx, a.manner.ask(a.q), opt) }
+	count := opt.Count
+	ask := func(h *held) (index.Results, error) {
+		opt.Count = count && (opt.Limit == 0 || h.files.engine != engineBlock)
+		return h.Search(ctx, a.manner.ask(a.q), opt)
+	}
 	if a.q == nil {
 		body, _, err := a.b.store.Get(a.like)
 		if err != nil {
@@ -65,8 +71,8 @@ func (a *answer) search(ctx context.Context, opt index.Options) (r index.Results
 		if err != nil {
 			return r, "", err
 		}
-		ask = func(e index.Engine) (index.Results, error) {
-			l, ok := e.(liker)
+		ask = func(h *held) (index.Results, error) {
+			l, ok := h.Engine.(liker)
 			if !ok {
 				return r, errAlike
 			}
@@ -76,11 +82,25 @@ func (a *answer) search(ctx context.Context, opt index.Options) (r index.Results
 	a.b.settle(ctx)
 	err = a.b.using(func(h *held) (err error) {
 		mark = h.Mark()
-		r, err = ask(h.Engine)
+		r, err = ask(h)
 		return err
 	})
 	return r, mark, err
 }
+
+// answerPage is answer for a page that there may be no more: for the last one then.
+func (b *Broker) answerPage(ctx context.Context, q query.Node, m manner, page int) (*answer, int, error) {
+	for {
+		a, err := b.answer(ctx, q, m, page)
+		if err != nil || page == 1 || page <= a.pages() && !a.past() {
+			return a, page, err
+		}
+		page = min(page-1, a.pages()) // the index may shrink again meanwhile
+	}
+}
+
+// past tells that a page was asked for which begins after the last hit.
+func (a *answer) past() bool { return a.first > 0 && len(a.hits) == 0 }
 
 // answer runs a query for a page, counted from 1, of as many hits as the manner
 // says.
@@ -115,6 +135,7 @@ func (b *Broker) answer(ctx context.Context, q query.Node, m manner, page int) (
 // take takes what the index gave.
 func (a *answer) take(r index.Results, mark string) {
 	a.total, a.cut, a.plan, a.mark = r.Total, r.Cut, r.Plan, mark
+	a.more = r.AtLeast && r.Cut == ""
 	a.hits = make([]hit, len(r.Hits))
 	for i, h := range r.Hits {
 		a.hits[i] = hit{store.OID(h.ID), float32(h.Score)}
@@ -144,22 +165,30 @@ func (b *Broker) similar(ctx context.Context, oid store.OID) (*answer, error) {
 	a.take(r, mark)
 	a.hits = slices.DeleteFunc(a.hits, func(h hit) bool { return h.oid == oid })
 	a.hits = a.hits[:min(alike, len(a.hits))]
-	a.total = len(a.hits)
+	a.total, a.more = len(a.hits), false
 	a.done()
 	return a, nil
 }
 
-// pages is how many there are.
+// pages is how many there are; if there may be more hits than are known, the one
+// behind this counts.
 func (a *answer) pages() int {
 	if a.manner.limit == 0 {
 		return 1
 	}
-	return max(1, (a.total+a.manner.limit-1)/a.manner.limit)
+	n := max(1, (a.total+a.manner.limit-1)/a.manner.limit)
+	if a.more {
+		n = max(n, a.first/a.manner.limit+2)
+	}
+	return n
 }
 
 // has tells whether the hits of a page are there.
 func (a *answer) has(page int) bool {
 	from, to := a.span(page)
+	if a.more && to-from < a.manner.limit { // others may be there
+		return false
+	}
 	return a.first <= from && to <= a.first+len(a.hits)
 }
 
@@ -524,7 +553,11 @@ func (p page) pairs() []ndb.Pair {
 	if p.answer == nil {
 		return []ndb.Pair{ndb.Of("query", ""), ndb.Of("hits", 0)}
 	}
-	pairs := []ndb.Pair{p.asked(), ndb.Of("hits", p.total), ndb.Of("first", min(p.from+1, p.to)), ndb.Of("last", p.to)}
+	pairs := []ndb.Pair{p.asked(), ndb.Of("hits", p.total)}
+	if p.more {
+		pairs = append(pairs, ndb.Of("more", "yes"))
+	}
+	pairs = append(pairs, ndb.Of("first", min(p.from+1, p.to)), ndb.Of("last", p.to))
 	pairs = append(pairs, p.manner.pairs()...)
 	pairs = append(pairs, ndb.Of("took", p.took.Round(time.Microsecond)), ndb.Of("time", p.time), ndb.Of("index", p.mark))
 	if p.cut != "" {
@@ -533,10 +566,13 @@ func (p page) pairs() []ndb.Pair {
 	return pairs
 }
 
+// lines are the pairs of a status, a line each; what is not set has none.
 func lines(pairs []ndb.Pair) string {
 	var t strings.Builder
 	for _, p := range pairs {
-		t.WriteString(ndb.Format(p) + "\n")
+		if p.Value != "" {
+			t.WriteString(ndb.Format(p) + "\n")
+		}
 	}
 	return t.String()
 }

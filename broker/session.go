@@ -86,13 +86,12 @@ func (s *session) ask(ctx context.Context, text string) error {
 
 // run asks and shows a page of the answer.
 func (s *session) run(ctx context.Context, q query.Node, m manner, page int) error {
-	a, err := s.b.answer(ctx, q, m, page)
+	a, page, err := s.b.answerPage(ctx, q, m, page)
 	if err != nil {
 		return err
 	}
 	s.mu.Lock()
-	s.answer, s.manner = a, m
-	s.page = max(1, min(page, a.pages()))
+	s.answer, s.manner, s.page = a, m, page
 	s.vers++
 	s.mu.Unlock()
 	s.keep()
@@ -153,7 +152,7 @@ func (s *session) set(ctx context.Context, text string) error {
 func (s *session) change(ctx context.Context, m manner, fields []string) error {
 	s.mu.Lock()
 	a := s.answer
-	if a != nil && len(a.hits) == a.total && m != a.manner {
+	if a != nil && len(a.hits) == a.total && !a.more && m != a.manner {
 		parted := *a
 		if parted.manner.limit = m.limit; parted.manner == m {
 			s.page, s.answer, a = 1, &parted, &parted
@@ -352,7 +351,7 @@ func (s *queries) restore(ctx context.Context, e ndb.Entry) error {
 		if err != nil {
 			return err
 		}
-		if a, err = s.b.answer(ctx, q, m, page); err != nil { // an index that is being made anew, say
+		if a, page, err = s.b.answerPage(ctx, q, m, page); err != nil { // an index that is being made anew, say
 			s.b.lg.Error("query session", "name", value("name"), "err", err)
 			a = &answer{b: s.b, q: q, manner: m, time: time.Now(), cut: err.Error()}
 		}

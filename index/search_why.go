@@ -120,7 +120,11 @@ func (s *searcher) plan() (out []string) {
 	if c.verified > 0 {
 		out = append(out, fmt.Sprintf("text: documents %d, bytes %d", c.verified, c.bytes))
 	}
-	out = append(out, fmt.Sprintf("scored: documents %d of %d; stretches %d, passed over %d", c.scored, s.total, c.windows+c.bounds, c.skipped))
+	matches := fmt.Sprintf("matches: documents %d", s.total)
+	if s.least {
+		matches += " or more"
+	}
+	out = append(out, matches, fmt.Sprintf("scored: documents %d, stretches %d, passed over %d", c.scored, c.windows+c.bounds, c.skipped))
 	out = append(out, fmt.Sprintf("index: documents %d, segments %d", s.view.docs, len(s.view.parts)))
 	if s.limited != "" {
 		out = append(out, "limit: "+s.limited)

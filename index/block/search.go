@@ -143,9 +143,9 @@ func (s *search) sort(v *view, hits []index.Hit) error {
 func (s *search) plan(v *view) []string {
 	c := &s.counts
 	return []string{
-		fmt.Sprintf("index: %d segments, grain %v", len(v.parts), s.grain),
-		fmt.Sprintf("words: %d looked up, %d blocks", c.words, c.blocks),
-		fmt.Sprintf("documents: %d by the index, %d possible", c.certain, c.possible),
-		fmt.Sprintf("text: %d documents read, %d bytes, %d match", c.read, c.bytes, c.confirmed),
+		fmt.Sprintf("index: grain %v, segments %d", s.grain, len(v.parts)),
+		fmt.Sprintf("words: looked up %d, blocks %d", c.words, c.blocks),
+		fmt.Sprintf("documents: by the index %d, possible %d", c.certain, c.possible),
+		fmt.Sprintf("text: documents %d, bytes %d, matches %d", c.read, c.bytes, c.confirmed),
 	}
 }
