@@ -74,6 +74,7 @@ type Gatherer struct {
 type wish struct {
 	run   bool // everything
 	force bool // fetched anew
+	all   bool // with all its deletions, however many
 	queue bool // only what is queued
 }
 
@@ -315,7 +316,7 @@ func (g *Gatherer) next(now time.Time) (*visit, time.Duration, error) {
 		return nil, forever, nil
 	}
 	v := g.newVisit(g.conf)
-	v.plan.Queued, v.plan.Force = !w.run, w.force
+	v.plan.Queued, v.plan.Force, v.plan.Delete = !w.run, w.force, w.all
 	g.want, g.visit = wish{}, v
 	g.ended = make(chan struct{})
 	return v, 0, nil
@@ -376,6 +377,9 @@ func (g *Gatherer) gather(ctx context.Context, v *visit) {
 	switch {
 	case err == nil:
 		g.fails, g.retry = 0, time.Time{}
+		if n := v.counts.Spared.Load(); n > 0 {
+			g.journal.event("spared", ndb.Of("documents", n), ndb.Of("reason", "more than maxdelete; 'delete' to ctl deletes them"))
+		}
 		g.journal.event("end", v.figures()...)
 	case ctx.Err() != nil:
 		if g.held != "stopped" {
@@ -472,6 +476,12 @@ func (g *Gatherer) refresh(context.Context, []string) error {
 	return g.start(wish{run: true, force: true})
 }
 
+// delete is run with all deletions made that the visit finds due: also more than
+// a visit may make.
+func (g *Gatherer) delete(context.Context, []string) error {
+	return g.start(wish{run: true, all: true})
+}
+
 func (g *Gatherer) start(w wish) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -484,10 +494,10 @@ func (g *Gatherer) start(w wish) error {
 	if err := g.release(); err != nil {
 		return err
 	}
-	if g.ended != nil && !w.force && !g.visit.plan.Queued {
+	if g.ended != nil && !w.force && !w.all && !g.visit.plan.Queued {
 		return nil // it runs
 	}
-	g.want.run, g.want.force = true, g.want.force || w.force
+	g.want.run, g.want.force, g.want.all = true, g.want.force || w.force, g.want.all || w.all
 	g.retry = time.Time{}
 	g.poke()
 	return nil

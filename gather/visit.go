@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	iofs "io/fs"
+	"net"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,16 +42,38 @@ func (g *Gatherer) newVisit(c *config) *visit {
 		Excluded: func(url, why string) {
 			g.journal.event("excluded", ndb.Of("url", url), ndb.Of("reason", why))
 		},
+		Trapped: func(url, why string) {
+			g.journal.event("trap", ndb.Of("url", url), ndb.Of("reason", why))
+		},
+		Left: func(origin, why string) {
+			g.journal.event("left", ndb.Of("url", origin), ndb.Of("reason", why))
+		},
+		Public:  fetch.Public,
 		Agent:   c.agent,
 		From:    c.from,
 		Print:   c.print(g.version),
 		Refresh: min(c.refresh, c.ttl/2),
 		Life:    c.ttl - min(c.ttl/10, time.Minute),
 	}
+	if g.reach != nil && c.reach.proxy == "" { // else there is no saying where names lead
+		v.plan.Address = address
+	}
 	if v.plan.Agent == "" {
 		v.plan.Agent = "harvest/" + g.version
 	}
 	return v
+}
+
+// address is the address of a host, "" when there is none, or none is needed:
+// through a proxy servers are told apart by their names alone.
+func address(ctx context.Context, host string) string {
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
+	defer cancel()
+	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
+	if err != nil || len(all) == 0 {
+		return "" // the request will say so
+	}
+	return all[0].Unmap().String()
 }
 
 // begin and finish note the times.
@@ -198,6 +221,7 @@ func (v *visit) figures() []ndb.Pair {
 		ndb.Of("fetched", c.Fetched.Load()),
 		ndb.Of("unchanged", c.Unchanged.Load()),
 		ndb.Of("gone", c.Gone.Load()),
+		ndb.Of("spared", c.Spared.Load()),
 		ndb.Of("failed", c.Failed.Load()),
 		ndb.Of("excluded", c.Excluded.Load()),
 		ndb.Of("requests", c.Requests.Load()),

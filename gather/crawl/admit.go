@@ -208,8 +208,13 @@ func (r *recorder) again(p *Page, id DocID, u string) error {
 		r.met.add(id)
 		return nil
 	}
+	if t, ok := p.dates[u]; ok && d.State == Stored && t.After(d.Checked) && r.belongs(&d) && !r.isDue(&d) {
+		r.met.add(id)
+		r.change(d.Server).fronts++
+		return r.b.enqueue(&d, p.root.Search, 0)
+	}
 	queuedOnly := r.state.Queued && p.Outcome != Moved
-	if d.State != Heard && (queuedOnly || !r.state.Queued && polite(u) && r.isDue(&d)) {
+	if d.State != Heard && (queuedOnly || !r.state.Queued && polite(u) && r.belongs(&d)) {
 		r.met.add(id)
 		return nil
 	}

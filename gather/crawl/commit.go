@@ -352,6 +352,9 @@ func (r *recorder) outcome(p *Page, d *Doc) {
 	}
 	switch p.Outcome {
 	case Fetched:
+		if p.MD5 != r.was.MD5 || p.MD5 == [16]byte{} {
+			d.Changed = time.Now()
+		}
 		d.State, d.Handed, d.Print, d.Size = Stored, time.Now(), r.plan.Print, p.Size
 	case Unchanged:
 		d.State, d.Print = Stored, r.plan.Print

@@ -79,8 +79,12 @@ type Plan struct {
 	Print   uint64        // stands for how documents are handled: one handled under another is fetched anew
 	Refresh time.Duration // an unchanged document is marked Due after this long; 0 is never
 	Life    time.Duration // one not handed on for this long is fetched anew, as the Handler has dropped it; 0 is never
-	Force   bool          // fetch everything anew
-	Queued  bool          // take what is in the queue and seed nothing
+	// Revisit says from when a document of a server is to be asked for again.
+	// With nil, each visit asks for it.
+	Revisit func(*Doc) time.Time
+	Strip   []string // parameters that links lose (Strip)
+	Force   bool     // fetch everything anew
+	Queued  bool     // take what is in the queue and seed nothing
 
 	GoneAfter time.Duration // a web document that is missing goes when it was missing this long before, too
 	MaxGone   Guard         // of the deletions of a visit
@@ -161,9 +165,10 @@ type Page struct {
 	doc       Doc
 	root      *Root
 	flags     byte
-	tries     int      // how often its server was too busy
-	links     []string // canonical
-	original  string   // the page it says it is a copy of, canonical, or ""
+	tries     int                  // how often its server was too busy
+	links     []string             // canonical
+	dates     map[string]time.Time // when those of them were changed, if it was told
+	original  string               // the page it says it is a copy of, canonical, or ""
 	says      *Signature
 	entries   []listed // of a folder, those that are new or have changed,
 	kept      []string // ... and the others

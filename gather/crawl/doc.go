@@ -54,6 +54,7 @@ type Doc struct {
 	Visit    uint64    // that dealt with it last
 	Checked  time.Time // when its server last answered for it
 	Handed   time.Time // when the Handler last had it
+	Changed  time.Time // when the Handler last found it other than before; zero: not known
 	Missing  time.Time // since when its server says that it is not there, though it is stored
 	Size     int64
 	Status   int
@@ -103,7 +104,7 @@ func (d *Doc) append(b []byte, root int, path string) []byte {
 	if !tried {
 		return b
 	}
-	for _, n := range []uint64{uint64(d.Hops), uint64(d.Submitted), d.Visit, unix(d.Checked), unix(d.Handed), unix(d.Missing),
+	for _, n := range []uint64{uint64(d.Hops), uint64(d.Submitted), d.Visit, unix(d.Checked), unix(d.Handed), unix(d.Changed), unix(d.Missing),
 		uint64(d.Size + 1), uint64(d.Status), uint64(d.Fails)} {
 		b = binary.AppendUvarint(b, n)
 	}
@@ -167,7 +168,8 @@ func decodeDoc(b []byte) (d Doc, root int, err error) {
 	d.URL = r.string()
 	if b[2] == wasTried {
 		d.Hops, d.Submitted, d.Visit = int(r.uint()), int(r.uint()), r.uint()
-		d.Checked, d.Handed, d.Missing = fromUnix(r.uint()), fromUnix(r.uint()), fromUnix(r.uint())
+		d.Checked, d.Handed = fromUnix(r.uint()), fromUnix(r.uint())
+		d.Changed, d.Missing = fromUnix(r.uint()), fromUnix(r.uint())
 		d.Size, d.Status, d.Fails, d.Print = int64(r.uint())-1, int(r.uint()), int(r.uint()), r.fixed()
 		copy(d.MD5[:], r.bytes(16))
 		d.ETag, d.Modified, d.Why = r.string(), r.string(), r.string()

@@ -91,10 +91,11 @@ func (v *visit) refs(p *Page, h http.Header) {
 	case follow && !d.NoFollow && isFeed(p.Head):
 		for m, err := range ParseFeed(bytes.NewReader(p.Head), p.URL) {
 			if err == nil {
-				p.links = append(p.links, m.URL)
+				p.mention(m)
 			}
 		}
 	}
+	v.strip(p.links)
 	p.NoArchive = d.NoArchive
 	if why := d.Excluded(time.Now()); why != "" {
 		p.Outcome, p.Why = Excluded, why
@@ -103,6 +104,29 @@ func (v *visit) refs(p *Page, h http.Header) {
 	if follow {
 		_, shape := Sign(p.Head, markup)
 		p.says = &shape
+	}
+}
+
+// strip takes the parameters out of links that the plan does not want in them.
+func (v *visit) strip(links []string) {
+	if len(v.plan.Strip) == 0 {
+		return
+	}
+	for i, u := range links {
+		if isWeb(u) && strings.IndexByte(u, '?') >= 0 {
+			links[i] = Strip(u, v.plan.Strip)
+		}
+	}
+}
+
+// mention adds what a feed or a sitemap names to a page's links.
+func (p *Page) mention(m Mention) {
+	p.links = append(p.links, m.URL)
+	if !m.Modified.IsZero() {
+		if p.dates == nil {
+			p.dates = make(map[string]time.Time)
+		}
+		p.dates[m.URL] = m.Modified
 	}
 }
 

@@ -245,6 +245,9 @@ func (v *visit) unchanged(p *Page) {
 func (v *visit) moved(p *Page, location string) {
 	b := newBase(p.URL)
 	to, err := b.resolve(location)
+	if isWeb(to) {
+		to = Strip(to, v.plan.Strip)
+	}
 	switch {
 	case location == "" || err != nil:
 		p.Outcome, p.Why = Failed, "redirected to nowhere"

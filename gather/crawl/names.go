@@ -91,14 +91,15 @@ func (v *visit) readMap(ctx context.Context, s *host, u string) {
 	if resp.StatusCode != http.StatusOK {
 		return
 	}
-	var docs []string
+	part := func() *Page { return &Page{Root: root.URL, root: root, silent: true, taken: true, Outcome: Listed} }
+	p := part()
 	send := func() {
-		p := &Page{Root: root.URL, root: root, silent: true, taken: true, Outcome: Listed, links: docs}
-		docs = nil
+		v.strip(p.links)
 		v.mu.Lock()
 		v.flying++
 		v.mu.Unlock()
 		v.out <- p
+		p = part()
 	}
 	for m, err := range ParseSitemap(resp.Body, u) {
 		switch {
@@ -112,12 +113,12 @@ func (v *visit) readMap(ctx context.Context, s *host, u string) {
 			}
 			v.mu.Unlock()
 		default:
-			if docs = append(docs, m.URL); len(docs) >= scanStep {
+			if p.mention(m); len(p.links) >= scanStep {
 				send()
 			}
 		}
 	}
-	if len(docs) > 0 {
+	if len(p.links) > 0 {
 		send()
 	}
 }

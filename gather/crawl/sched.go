@@ -374,6 +374,15 @@ func (v *visit) refill(s *host) error {
 
 // isDue reports whether a document of a server's list is to be asked for.
 func (v *visit) isDue(d *Doc) bool {
+	if !v.belongs(d) {
+		return false
+	}
+	return v.plan.Revisit == nil || d.Root == 0 || d.State != Stored || !v.current(d) || !time.Now().Before(v.plan.Revisit(d))
+}
+
+// belongs reports whether a document of a server's list is one that the visit
+// may ask for.
+func (v *visit) belongs(d *Doc) bool {
 	if d.Queued() || d.Visit >= v.state.Number || d.State == Vanished || d.State == Heard {
 		return false
 	}
