@@ -76,7 +76,7 @@ func (e *explaining) document(ctx context.Context, d *crawl.Doc) error {
 		return err
 	}
 	mine := in.rival(d)
-	e.line(ndb.Of("score", mine.score.sum()), ndb.Of("of", mine.score), ndb.Of("inbound", in.of(d)), ndb.Of("inlinks", d.InLinks), ndb.Of("submissions", d.Submitted))
+	e.line(ndb.Of("score", mine.score.sum()), ndb.Of("parts", mine.score), ndb.Of("inbound", in.of(d)), ndb.Of("inlinks", d.InLinks), ndb.Of("submissions", d.Submitted))
 	if n > 1 {
 		e.copies(&mine, best, n, d)
 	}

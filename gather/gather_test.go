@@ -37,6 +37,10 @@ func TestMain(m *testing.M) {
 		child(dir)
 		return
 	}
+	if dir := os.Getenv("HARVEST_TEST_SELECT"); dir != "" {
+		selectingChild(dir)
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -1,12 +1,16 @@
 package gather
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"fmt"
+	"io"
+	iofs "io/fs"
 	"log/slog"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -149,6 +153,13 @@ func (f *shifting) shift(n int) {
 	write(f.t, f.dir+"/always.txt", "always here")
 }
 
+// config makes one up.
+func (f *shifting) config() string {
+	selections := []string{"", "", "select allow=/a/\n", "select out allow=/mirror/\n", "select out allow=/mirror/\nselect allow=html\n",
+		"select shortest=3\n", "select limit=5\n", "select shortest=2 allow=txt\nselect limit=4 order=shortest\n", "select cover=4\n"}
+	return "root url=file://" + f.dir + "\n" + []string{"duplicates=drop\n", "duplicates=drop\n", ""}[f.r.IntN(3)] + selections[f.r.IntN(len(selections))]
+}
+
 // TestCollection: whatever documents become and whatever config says, after each
 // visit and each selection both stores are what a naive model says of what is
 // known; where a document alone tells whether it is selected, so they are before
@@ -164,8 +175,6 @@ func TestCollection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { g.Close() }()
-	selections := []string{"", "", "select allow=/a/\n", "select out allow=/mirror/\n", "select out allow=/mirror/\nselect allow=html\n",
-		"select shortest=3\n", "select limit=5\n", "select shortest=2 allow=txt\nselect limit=4 order=shortest\n", "select cover=4\n"}
 	rounds := 15
 	if n, err := strconv.Atoi(os.Getenv("HARVEST_TEST_ROUNDS")); err == nil {
 		rounds = n
@@ -173,7 +182,7 @@ func TestCollection(t *testing.T) {
 		t.Log("HARVEST_TEST_ROUNDS=500 goes on for longer")
 	}
 	for round := range rounds {
-		config := "root url=file://" + f.dir + "\n" + []string{"duplicates=drop\n", "duplicates=drop\n", ""}[f.r.IntN(3)] + selections[f.r.IntN(len(selections))]
+		config := f.config()
 		if err := g.setConfig(t.Context(), config); err != nil {
 			t.Fatal(err)
 		}
@@ -299,4 +308,142 @@ func TestReselectEnds(t *testing.T) {
 		t.Errorf("got %d objects, %d unselected, want 100, 500 (%d when it was cut off)", got, r.hidden(), left)
 	}
 	agree(t, r.Gatherer, "after all")
+}
+
+// selectingChild visits and selects, over files that change, until it is killed.
+func selectingChild(dir string) {
+	seed, err := strconv.ParseUint(os.Getenv("HARVEST_TEST_SEED"), 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	var t panicking
+	f := &shifting{t, rand.New(rand.NewPCG(seed, 1)), filepath.Join(dir, "src"), make(map[string]bool)}
+	f.look()
+	g, err := Open(filepath.Join(dir, "g"), "test", slog.New(slog.DiscardHandler), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	for fmt.Println("ready"); ; {
+		if err := g.setConfig(ctx, f.config()); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.reselect(ctx); err != nil {
+			t.Fatal(err)
+		}
+		f.shift(20)
+		v := g.newVisit(g.conf)
+		if err := g.db.Visit(ctx, v.plan, g.rt, v, &v.counts); err != nil {
+			t.Fatal(err)
+		}
+		if err := g.reselect(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// panicking is a testing.TB outside of tests.
+type panicking struct{ testing.TB }
+
+func (panicking) Helper()          {}
+func (panicking) Fatal(arg ...any) { panic(fmt.Sprint(arg...)) }
+
+// look finds the files there are.
+func (f *shifting) look() {
+	filepath.WalkDir(f.dir, func(path string, e iofs.DirEntry, err error) error {
+		if err == nil && !e.IsDir() {
+			f.have[path] = true
+		}
+		return nil
+	})
+}
+
+// TestKillSelect kills a process that visits and selects at random moments. After
+// each no object of a document that is stored is lost; it is in one of the
+// stores, or in both; and a selection puts both in order, now or after more kills.
+func TestKillSelect(t *testing.T) {
+	kills := 8
+	if n, err := strconv.Atoi(os.Getenv("HARVEST_TEST_KILLS")); err == nil {
+		kills = n
+	} else {
+		t.Log("HARVEST_TEST_KILLS=200 kills more often")
+	}
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	dir := t.TempDir()
+	f := &shifting{t, r, filepath.Join(dir, "src"), make(map[string]bool)}
+	f.shift(60)
+	both, unsettled := 0, 0
+	for kill := range kills {
+		cmd := exec.CommandContext(t.Context(), os.Args[0])
+		cmd.Env = append(os.Environ(), "HARVEST_TEST_SELECT="+dir, fmt.Sprintf("HARVEST_TEST_SEED=%d", r.Uint64()))
+		out, err := cmd.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmd.Stderr = os.Stderr
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+			t.Fatalf("got %q, %v", line, err)
+		}
+		time.AfterFunc(time.Duration(1+r.IntN(400))*time.Millisecond, func() { cmd.Process.Kill() })
+		io.Copy(io.Discard, out)
+		if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
+			t.Fatalf("it ended by itself: %v", err)
+		}
+		g, err := Open(filepath.Join(dir, "g"), "test", slog.New(slog.DiscardHandler), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pool, err := g.pool(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		here, there := stored(t, g.store), stored(t, pool)
+		for d, err := range g.db.Documents(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.State == crawl.Stored && !here[d.URL] && !there[d.URL] {
+				if _, err := os.Stat(strings.TrimPrefix(d.URL, "file://")); err == nil { // else it was about to be forgotten
+					t.Errorf("kill %d: %s is lost", kill, d.URL)
+				}
+			}
+			if here[d.URL] && there[d.URL] {
+				both++
+			}
+		}
+		was, err := g.db.Visited()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ok, _ := g.isSettled(g.conf); !ok {
+			unsettled++
+		} else if !was.Open { // else a batch may be in the store and not yet in the database
+			agree(t, g, fmt.Sprintf("kill %d, settled", kill))
+		}
+		if r.IntN(2) == 0 {
+			v := g.newVisit(g.conf) // what was cut off is gone on with
+			if err := g.db.Visit(t.Context(), v.plan, g.rt, v, &v.counts); err != nil {
+				t.Fatal(err)
+			}
+			if err := g.reselect(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			agree(t, g, fmt.Sprintf("after kill %d", kill))
+		}
+		if err := g.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if t.Failed() {
+			t.FailNow()
+		}
+	}
+	t.Logf("%d kills, %d found unsettled, %d objects found in both stores", kills, unsettled, both)
+	if unsettled == 0 {
+		t.Error("no kill came at a bad moment")
+	}
 }

@@ -19,6 +19,10 @@ type linked struct {
 // maxPairs bounds how many pairs of servers are in memory at once, 8 bytes each.
 const maxPairs = 4 << 20
 
+// maxParts bounds how often the links are read: past 64 x 2 million pairs memory
+// grows.
+const maxParts = 64
+
 // mostLinked finds the n servers that the most other servers link to.
 func (g *Gatherer) mostLinked(ctx context.Context, n int) ([]linked, error) {
 	var servers cells[uint32]
@@ -31,9 +35,9 @@ func (g *Gatherer) mostLinked(ctx context.Context, n int) ([]linked, error) {
 	return countLinked(ctx, g.db.Links, &servers, n, maxPairs)
 }
 
-// countLinked counts exactly, in memory that is bounded whatever there is: the
-// pairs of servers are made in one pass over the links, and if there are more
-// than fit, in two, each of half the servers that are linked to, or four, ...
+// countLinked counts exactly, in bounded memory: the pairs of servers are made in
+// one pass over the links, and if there are more than fit, in two, each of half
+// the servers that are linked to, or four, ...
 func countLinked(ctx context.Context, links func(context.Context) iter.Seq2[crawl.Link, error], servers *cells[uint32], n, most int) ([]linked, error) {
 	for parts := uint32(1); ; parts *= 2 {
 		t := &linkCount{servers: servers, n: n, most: most, parts: parts}
@@ -77,9 +81,13 @@ func (t *linkCount) pass(links iter.Seq2[crawl.Link, error]) (bool, error) {
 			if t.pairs = append(t.pairs, uint64(to)<<32|uint64(from)); len(t.pairs) < t.most {
 				continue
 			}
-			if t.compact(); len(t.pairs) > t.most/2 && t.parts < 1<<16 {
+			if t.compact(); len(t.pairs) <= t.most/2 {
+				continue
+			}
+			if t.parts < maxParts {
 				return false, nil
 			}
+			t.most = 2 * len(t.pairs)
 		}
 	}
 	t.compact()

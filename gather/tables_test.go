@@ -1,0 +1,261 @@
+package gather
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"harvest/fs"
+	"harvest/gather/crawl"
+)
+
+// TestCountLinked compares with a naive count, in one part and in many.
+func TestCountLinked(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for round := range 50 {
+		docs, hosts := 1+r.IntN(200), 1+r.IntN(40)
+		var servers cells[uint32]
+		for i := range docs {
+			*servers.cell(uint32(i + 1)) = uint32(1 + r.IntN(hosts))
+		}
+		var all []crawl.Link
+		from, count := make(map[uint32]map[uint32]bool), make(map[uint32]int)
+		for i := range docs {
+			l := crawl.Link{From: crawl.DocID(i + 1)}
+			for range r.IntN(8) {
+				l.To = append(l.To, crawl.DocID(1+r.IntN(docs)))
+			}
+			slices.Sort(l.To)
+			l.To = slices.Compact(l.To)
+			all = append(all, l)
+			for _, id := range l.To {
+				a, b := servers.get(uint32(l.From)), servers.get(uint32(id))
+				if a == b {
+					continue
+				}
+				if from[b] == nil {
+					from[b] = make(map[uint32]bool)
+				}
+				from[b][a] = true
+				count[b]++
+			}
+		}
+		var want []linked
+		for s, f := range from {
+			want = append(want, linked{s, len(f), count[s]})
+		}
+		slices.SortFunc(want, func(a, b linked) int {
+			return cmp.Or(b.from-a.from, b.links-a.links, cmp.Compare(a.server, b.server))
+		})
+		want = want[:min(len(want), 25)]
+		passes := 0
+		links := func(context.Context) iter.Seq2[crawl.Link, error] {
+			passes++
+			return func(yield func(crawl.Link, error) bool) {
+				for _, l := range all {
+					if !yield(l, nil) {
+						return
+					}
+				}
+			}
+		}
+		for _, most := range []int{1 << 20, 100, 20} {
+			passes = 0
+			got, err := countLinked(t.Context(), links, &servers, 25, most)
+			if err != nil || !slices.Equal(got, want) {
+				t.Fatalf("round %d, %d pairs at once: got %v, %v, want %v", round, most, got, err, want)
+			}
+			if most == 1<<20 && passes != 1 {
+				t.Errorf("got %d passes, want 1", passes)
+			}
+		}
+	}
+}
+
+// pour writes a file of a Gatherer as cp does, in parts of some bytes.
+func pour(t testing.TB, g *Gatherer, name, text string, part int) error {
+	t.Helper()
+	n, err := g.Files().Lookup(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := n.(fs.File).Open(t.Context(), fs.Write|fs.Trunc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	var errs []error
+	for off := 0; off < len(text); off += part {
+		_, err := h.WriteAt(t.Context(), []byte(text[off:min(len(text), off+part)]), int64(off))
+		errs = append(errs, err)
+	}
+	return errors.Join(append(errs, h.Flush(t.Context()))...)
+}
+
+// TestSubmit: what strangers ask for is counted and fetched, line by line
+// whatever the writes; what is refused is named.
+func TestSubmit(t *testing.T) {
+	var asked atomic.Int64
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		fmt.Fprintf(w, "A page called %s, and more", r.URL.Path)
+	}))
+	defer s.Close()
+	g, err := Open(t.TempDir(), "test", slog.New(slog.DiscardHandler), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	if err := g.setConfig(t.Context(), "deny=^/private\n"); err != nil {
+		t.Fatal(err)
+	}
+	err = pour(t, g, "submit", "http://a.test/x\n# a comment\n\nhttp://a.test/y\nhttp://A.test:80/x#again", 7)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for u, want := range map[string]int{"http://a.test/x": 2, "http://a.test/y": 1} {
+		d, err := g.db.Lookup(u)
+		if err != nil || !d.Queued() {
+			t.Fatalf("%s: got %v, queued %t, want it queued", u, err, d.Queued())
+		}
+		if d.Submitted != want && d.Submitted != 0 { // none are counted by the first storage
+			t.Errorf("%s: got %d submissions, want %d", u, d.Submitted, want)
+		}
+	}
+	if !g.want.queue {
+		t.Error("nothing is to be fetched")
+	}
+	err = pour(t, g, "submit", "http://b.test/1\nfile:///etc/passwd\nnonsense\nhttp://b.test/private/x\nhttp://b.test/2\n", 1000)
+	if err == nil || !strings.Contains(err.Error(), "3 of 5 refused") {
+		t.Errorf("got %v, want three refused", err)
+	}
+	r := &runner{Gatherer: g, t: t}
+	told := r.read("err")
+	for _, want := range []string{"file:///etc/passwd: not of a server", "nonsense: bad url", "http://b.test/private/x: deny"} {
+		if !strings.Contains(told, want) {
+			t.Errorf("err: got\n%swant %s", told, want)
+		}
+	}
+	queue := r.read("queue")
+	for u, want := range map[string]bool{"http://b.test/1": true, "http://b.test/2": true, "http://b.test/private/x": false, "file:///etc/passwd": false} {
+		if got := strings.Contains(queue, u+"\n"); got != want {
+			t.Errorf("queue: %s is there: %t, want %t", u, got, want)
+		}
+	}
+	if err := pour(t, g, "submit", "http://c.test/"+strings.Repeat("x", 10_000), 1000); err == nil {
+		t.Error("a line without an end is taken")
+	}
+	if asked.Load() != 0 {
+		t.Errorf("%d requests were made without a visit", asked.Load())
+	}
+}
+
+// TestSubmitRate: a flood is refused, and may go on when time has passed.
+func TestSubmitRate(t *testing.T) {
+	var b bucket
+	now := time.Unix(1e9, 0)
+	for i := range submitBurst {
+		if !b.take(1, now) {
+			t.Fatalf("refused after %d", i)
+		}
+	}
+	if b.take(1, now) {
+		t.Error("one more is taken")
+	}
+	now = now.Add(time.Second)
+	if !b.take(submitRate, now) || b.take(1, now) {
+		t.Errorf("after a second: want %d taken and no more", submitRate)
+	}
+	if now = now.Add(time.Hour); !b.take(submitBurst, now) || b.take(1, now) {
+		t.Errorf("after an hour: want %d taken and no more", submitBurst)
+	}
+	g, err := Open(t.TempDir(), "test", slog.New(slog.DiscardHandler), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.Close()
+	g.submits = bucket{left: 2, at: time.Now().Add(time.Hour)}
+	if err := pour(t, g, "submit", "http://a.test/1\nhttp://a.test/2\nhttp://a.test/3\n", 1000); !errors.Is(err, syscall.EBUSY) {
+		t.Errorf("got %v, want busy", err)
+	}
+}
+
+// web serves pages by path, each with its own text.
+func web(t *testing.T, pages map[string]string) *httptest.Server {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, ok := pages[r.URL.Path]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprint(w, text)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// TestExplain: what decided is told, whatever it was.
+func TestExplain(t *testing.T) {
+	const copy = "<title>The same</title><p>These words stand in several places."
+	s := web(t, map[string]string{
+		"/":                   "<title>Home</title><a href=a.html>a</a><a href=mirror/a.html>b</a><a href=long/way/to/b.html>c</a><a href=no/x.html>d</a><a href=gone.html>e</a>",
+		"/a.html":             copy,
+		"/mirror/a.html":      copy,
+		"/long/way/to/b.html": "<title>B</title>",
+		"/no/x.html":          "<title>X</title>",
+	})
+	r := run(t, t.TempDir(), "root url="+s.URL+"/ delay=0s\ndeny=^/no/\nselect shortest=2\nselect out allow=zzz\n")
+	r.must("run")
+	r.settle()
+	explain := func(u string) string {
+		t.Helper()
+		if err := pour(t, r.Gatherer, "explain", u+"\n", 4096); err != nil {
+			t.Fatal(err)
+		}
+		return r.read("explain")
+	}
+	for path, want := range map[string][]string{
+		"/":                   {"url=" + s.URL + "/\n", "state=stored depth=0 status=200", "place=selected selected=yes by=shortest=2"},
+		"/a.html":             {"copies=2 md5=", " kept=this\n", "place=selected selected=yes"},
+		"/mirror/a.html":      {"kept=" + s.URL + "/a.html score=", "for=path=248>241", "place=unselected selected=no by='a copy'"},
+		"/long/way/to/b.html": {"place=unselected selected=no by='not picked by shortest=2'"},
+		"/no/x.html":          {"excluded=deny=^/no/", "state="},
+		"/gone.html":          {"status=404"},
+		"/never.html":         {"state=unknown"},
+	} {
+		got := explain(s.URL + path)
+		for _, w := range want {
+			if !strings.Contains(got, w) {
+				t.Errorf("%s: got\n%swant %s", path, got, w)
+			}
+		}
+	}
+	if err := pour(t, r.Gatherer, "explain", "what?\n", 4096); err == nil || !strings.Contains(r.read("err"), "explain: bad url") {
+		t.Errorf("got %v, err has %q, want it refused there", err, r.read("err"))
+	}
+	if got, want := r.read("selected"), s.URL+"/\tshortest=2\n"+s.URL+"/a.html\tshortest=2\n"; got != want {
+		t.Errorf("selected: got\n%swant\n%s", got, want)
+	}
+	if got, want := r.read("duplicates"), s.URL+"/mirror/a.html\t"+s.URL+"/a.html\t"; !strings.HasPrefix(got, want) || strings.Count(got, "\n") != 1 || strings.Count(got, "\t") != 4 {
+		t.Errorf("duplicates: got\n%swant it to begin\n%s", got, want)
+	}
+	if got := r.get("unselected"); got != "2" || r.get("copies") != "1" || r.get("objects") != "2" {
+		t.Errorf("status: got\n%s", r.read("status"))
+	}
+	if got, want := names(r.objects(s.URL)), "/ /a.html"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
