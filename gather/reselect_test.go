@@ -69,8 +69,7 @@ func wanted(t testing.TB, g *Gatherer) (in, out map[string]bool) {
 			t.Fatal(err)
 		}
 		switch d.State {
-		case crawl.New, crawl.Stored, crawl.Broken:
-		default:
+		case crawl.Vanished, crawl.Barred, crawl.Away:
 			continue
 		}
 		c := candidate{id: uint32(d.ID), server: uint32(d.Server), url: d.URL, stored: d.State == crawl.Stored,

@@ -1,47 +1,51 @@
 package crawl
 
 import (
-	"bytes"
 	"context"
+	"encoding/binary"
+	"fmt"
 	"iter"
-	"slices"
+
+	"go.etcd.io/bbolt"
 )
 
 // Copies yields the documents stored whose bytes had the same MD5 as those of
-// another, together and ascending, MD5 by MD5.
+// another, together and ascending, MD5 by MD5. The slice is the caller's until
+// the next.
 func (f *DB) Copies(ctx context.Context) iter.Seq2[[]DocID, error] {
 	return func(yield func([]DocID, error) bool) {
-		type sum struct {
-			md5 [16]byte
-			id  DocID
-		}
-		var sums []sum
-		for d, err := range f.Documents(ctx, "") {
-			if err != nil {
-				yield(nil, err)
-				return
-			}
-			if d.State == Stored && d.MD5 != [16]byte{} {
-				sums = append(sums, sum{d.MD5, d.ID})
-			}
-		}
-		slices.SortStableFunc(sums, func(a, b sum) int { return bytes.Compare(a.md5[:], b.md5[:]) })
-		for len(sums) > 0 {
-			n := 1
-			for n < len(sums) && sums[n].md5 == sums[0].md5 {
-				n++
-			}
-			if n > 1 {
-				same := make([]DocID, n)
-				for i := range same {
-					same[i] = sums[i].id
-				}
-				slices.Sort(same)
-				if !yield(same, nil) {
-					return
+		var md5 [16]byte
+		var same []DocID    // of the MD5 that is being read
+		var ready [][]DocID // to be yielded between transactions
+		going := true
+		tell := func() bool {
+			for _, ids := range ready {
+				if going = going && yield(ids, nil); !going {
+					return false
 				}
 			}
-			sums = sums[n:]
+			ready = ready[:0]
+			return true
+		}
+		err := f.scan(ctx, sumBucket, nil, func(_ *bbolt.Tx, k, _ []byte) error {
+			if len(k) != 20 {
+				return fmt.Errorf("sum: %w", errRecord)
+			}
+			if [16]byte(k) != md5 {
+				if len(same) > 1 {
+					ready, same = append(ready, same), nil
+				}
+				md5, same = [16]byte(k), same[:0]
+			}
+			same = append(same, DocID(binary.BigEndian.Uint32(k[16:])))
+			return nil
+		}, tell)
+		if err == nil && going && len(same) > 1 {
+			ready = append(ready, same)
+			tell()
+		}
+		if err != nil && going {
+			yield(nil, err)
 		}
 	}
 }
