@@ -149,7 +149,11 @@ func (r *runner) settle() {
 func (r *runner) objects(prefix string) map[string]soif.Object {
 	r.t.Helper()
 	var b bytes.Buffer
-	if err := r.store.WriteSOIF(r.t.Context(), &b); err != nil {
+	sn, err := r.store.Snapshot()
+	if err == nil {
+		err = errors.Join(sn.Write(r.t.Context(), &b), sn.Close())
+	}
+	if err != nil {
 		r.t.Fatal(err)
 	}
 	all := make(map[string]soif.Object)

@@ -236,16 +236,6 @@ func (sn *Snapshot) ReadZstdAt(p []byte, off int64) (n int, err error) {
 	return n, err
 }
 
-// WriteSOIF writes the collection as it is at the call as one stream of SOIF.
-func (s *Store) WriteSOIF(ctx context.Context, w io.Writer) error {
-	return s.withSnapshot(func(sn *Snapshot) error { return sn.Write(ctx, w) })
-}
-
-// WriteZstd is WriteSOIF in zstd frames, which are copied as they are stored.
-func (s *Store) WriteZstd(ctx context.Context, w io.Writer) error {
-	return s.withSnapshot(func(sn *Snapshot) error { return sn.WriteZstd(ctx, w) })
-}
-
 func (s *Store) withSnapshot(f func(sn *Snapshot) error) error {
 	sn, err := s.Snapshot()
 	if err != nil {

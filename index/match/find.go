@@ -37,9 +37,6 @@ func (p *Pattern) FindString(text string, from int) (start, end, cost int, ok bo
 	return p.Find(bytesOf(text), from)
 }
 
-// Least is the least cost of any match in text.
-func (p *Pattern) Least(text []byte) (cost int, ok bool) { return p.least(text, 0) }
-
 // Has tells whether there is a match in text, at less cost than Find.
 func (p *Pattern) Has(text []byte) bool {
 	if p.literal != nil {

@@ -224,7 +224,7 @@ func (x index) next(b *testing.B) {
 func (x index) block(b *testing.B) {
 	x.each(b, func(r *Reader) (n int) {
 		for d := r.NextBlock(); d != End; d = r.NextBlock() {
-			n += len(r.BlockDocs())
+			n += r.n - r.i
 		}
 		return n
 	})

@@ -121,7 +121,7 @@ func TestOutOfOrder(t *testing.T) {
 // walk reads all of c.
 func walk(t *testing.T, r *Reader, c coded) {
 	c.reset(r)
-	checkWide(t, r, 0)
+	checkImpacts(t, r, 0)
 	next, read := uint32(0), 0
 	var buf []uint32
 	for d := r.Next(); d != End; d = r.Next() {
@@ -146,7 +146,7 @@ func leap(t *testing.T, r *Reader, c coded) {
 	c.reset(r)
 	next := uint32(0)
 	for target, step := uint32(0), uint32(1); target < c.limit; step = step*5/4 + 1 {
-		checkWide(t, r, target)
+		checkImpacts(t, r, target)
 		d := r.Advance(target)
 		if d == End {
 			break
@@ -168,11 +168,9 @@ func leap(t *testing.T, r *Reader, c coded) {
 	}
 }
 
-func checkWide(t *testing.T, r *Reader, target uint32) {
-	for _, f := range []func(uint32) (uint32, []Impact){r.Shallow, r.ShallowWide} {
-		if last, impacts := f(target); last != End && len(impacts) == 0 {
-			t.Fatalf("%d: no impacts up to %d", target, last)
-		}
+func checkImpacts(t *testing.T, r *Reader, target uint32) {
+	if last, impacts := r.Shallow(target); last != End && len(impacts) == 0 {
+		t.Fatalf("%d: no impacts up to %d", target, last)
 	}
 	r.MaxImpacts()
 }

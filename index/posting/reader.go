@@ -96,9 +96,8 @@ type Reader struct {
 	rest    int // positions of the block but the first in each document
 	where   where
 
-	peeked  int // the block found last for Shallow and ShallowWide
+	peeked  int // the block found last for Shallow
 	shallow peek
-	wide    peek
 	most    front
 }
 
@@ -115,7 +114,7 @@ func (r *Reader) Reset(k Kind, docs, positions []byte, count int, limit uint32) 
 	r.kind, r.count, r.limit, r.err = k, count, limit, nil
 	r.run, r.pos = docs, positions
 	r.block, r.floor, r.last, r.i, r.n = -1, 0, 0, -1, 0
-	r.shallow.at, r.wide.at, r.most = -1, -1, r.most[:0]
+	r.shallow.at, r.most = -1, r.most[:0]
 	r.peeked, r.starts, r.blocks = 0, 0, 1
 	if count >= smallCount {
 		r.open()
@@ -512,14 +511,6 @@ func (r *Reader) Block() (docs, freqs []uint32) {
 	return r.docs[r.i:r.n], r.freqs[r.i:r.n]
 }
 
-// BlockDocs is Block without the frequencies, which stay packed.
-func (r *Reader) BlockDocs() []uint32 {
-	if r.i < 0 {
-		return nil
-	}
-	return r.docs[r.i:r.n]
-}
-
 // Shallow tells about the block that Advance(target) would look into, without
 // going there: its last document and its impacts, valid until the next call.
 // After the last block it gives End and none. target is not below Doc.
@@ -532,22 +523,6 @@ func (r *Reader) Shallow(target uint32) (last uint32, impacts []Impact) {
 		return End, nil
 	}
 	return r.lastOf(j), r.shallow.tell(r.kind, r.impacts[2*r.points*j:][:2*r.points], j)
-}
-
-// ShallowWide is Shallow about a stretch of up to 32 blocks: of those from the
-// one that Advance(target) would look into to the one that ends with last,
-// and some before.
-func (r *Reader) ShallowWide(target uint32) (last uint32, impacts []Impact) {
-	if r.starts == 0 {
-		return r.shallowOne(target)
-	}
-	j := r.peekAt(target)
-	if j >= r.blocks {
-		return End, nil
-	}
-	s := j / wideBlocks
-	end := min((s+1)*wideBlocks, r.blocks) - 1
-	return r.lastOf(end), r.wide.tell(r.kind, r.wides[2*r.points*s:][:2*r.points], s)
 }
 
 // peekAt finds the block of target, mostly that of the last time or the next.
