@@ -63,6 +63,29 @@ func (c *ConfigFile) Lines(check func(line string, n int) error) *ConfigFile {
 	return c
 }
 
+// Named gives the file the name that errors are told under; a Static gives those
+// in it theirs.
+func (c *ConfigFile) Named(name string) *ConfigFile {
+	c.name = name
+	return c
+}
+
+// Busy reports whether anybody has the file open for writing.
+func (c *ConfigFile) Busy() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.writers > 0
+}
+
+// Rejected returns the text that was refused last, as NAME.rejected shows it, or
+// nil.
+func (c *ConfigFile) Rejected() File {
+	if !c.hasRejected() {
+		return nil
+	}
+	return rejectedFile{c}
+}
+
 // Stat gives the length of the draft while there is one.
 func (c *ConfigFile) Stat() Stat {
 	size := int64(len(c.read()))

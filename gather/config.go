@@ -27,7 +27,8 @@ type config struct {
 	from     string
 
 	selection  selection
-	duplicates string // "drop", "keep", or "": drop those of servers
+	duplicates string       // "drop", "keep", or "": drop those of servers
+	export     exportConfig // see export.go
 }
 
 // A pattern lets URLs in or keeps them out; the first that matches decides.
@@ -63,6 +64,8 @@ func parseConfig(text string) (*config, error) {
 			err = c.reach.mapping(e)
 		case "select":
 			err = c.selection.parse(e)
+		case "gatherd":
+			err = c.export.gatherd(e)
 		default:
 			for _, p := range e.Pairs {
 				if line := seen[p.Key]; line != 0 {
@@ -204,10 +207,12 @@ func (c *config) setting(e ndb.Entry, p ndb.Pair) (err error) {
 		c.from, err = header(e, p)
 	case "proxy", "cookies":
 		err = c.reach.setting(e, p)
+	case "warc", "replay":
+		err = c.export.setting(e, p)
 	case "duplicates":
 		c.duplicates, err = copies(e, p)
 	default:
-		err = e.Errorf(p, "unknown key '%s'; there are root, leaf, allow, deny, local, select, duplicates, every, refresh, ttl, fulltext, proxy, cookies, user-agent and from", p.Key)
+		err = e.Errorf(p, "unknown key '%s'; there are root, leaf, allow, deny, local, select, gatherd, duplicates, every, refresh, ttl, fulltext, proxy, cookies, user-agent, from, warc and replay", p.Key)
 	}
 	return err
 }

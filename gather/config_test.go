@@ -94,7 +94,7 @@ func TestConfigErrors(t *testing.T) {
 		{"deny=(", 1, 1, "deny: error parsing regexp: missing closing ): `(`"},
 		{"deny=", 1, 1, "deny: the pattern is empty"},
 		{"deny=a root url=http://x/", 1, 8, "deny: unknown key 'root'; a line has patterns only"},
-		{"locale url=http://x/ path=/y", 1, 1, "unknown key 'locale'; there are root, leaf, allow, deny, local, select, duplicates, every, refresh, ttl, fulltext, proxy, cookies, user-agent and from"},
+		{"locale url=http://x/ path=/y", 1, 1, "unknown key 'locale'; there are root, leaf, allow, deny, local, select, gatherd, duplicates, every, refresh, ttl, fulltext, proxy, cookies, user-agent, from, warc and replay"},
 		{"user-agent='a\u00e4'", 1, 1, "user-agent: 'aä' is not printable ASCII"},
 	} {
 		_, err := parseConfig(c.text)

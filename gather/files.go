@@ -99,6 +99,7 @@ func (g *Gatherer) newTree(opt Options) *tree {
 		"status":  fs.Text(g.id("status"), g.status),
 	}
 	g.tableFiles(nodes, err)
+	g.exportNodes(nodes, err, opt.Bus)
 	g.journal.events.Nodes(nodes, "events", g.id)
 	g.journal.log.Nodes(nodes, "log", g.id)
 	maps.Copy(nodes, g.store.Files(g.id, opt.Bus))
@@ -130,6 +131,9 @@ func (g *Gatherer) status() string {
 	began, ended := v.times()
 	if began.IsZero() {
 		began, ended = was.Started, was.Ended
+	}
+	for _, p := range g.exportFigures() {
+		line(p)
 	}
 	line(ndb.Of("started", began))
 	line(ndb.Of("ended", ended))

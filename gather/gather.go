@@ -48,6 +48,10 @@ type Gatherer struct {
 	secrets   secrets
 	db        *crawl.DB
 	store     *store.Store
+	manual    *manual   // what people have written
+	export    *exporter // gatherd's doors
+	archive   *archive  // WARC files
+	stage     stages    // of the last visit
 	journal   *journal
 	tree      *tree // of files, made with the Gatherer
 	sel       *collecting
@@ -87,11 +91,15 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 	if g.version == "" {
 		g.version = "0"
 	}
+	g.lg = g.journal.logger(lg).With("gatherer", name)
+	g.archive = newArchive(g)
+	g.wrap = g.archive.wrap
 	if g.rt == nil {
 		g.reach = &reach{g: g, proxy: opt.Proxy}
 		g.rt = g.reach
+	} else {
+		g.rt = g.archive.wrap(g.rt)
 	}
-	g.lg = g.journal.logger(lg).With("gatherer", name)
 	defer func() {
 		if err != nil {
 			g.Close()
@@ -130,6 +138,15 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 	if was.Open && g.held != "stopped" {
 		g.takeUp(was.Queued, was.Force)
 	}
+	if g.manual, err = openManual(g); err != nil {
+		return nil, err
+	}
+	g.stage.seen = g.store.Cursor()
+	if err := g.archive.set(&g.conf.export); err != nil {
+		return nil, err
+	}
+	g.export = newExporter(g)
+	g.export.begin(g.conf.export.doors)
 	g.visit = g.newVisit(g.conf)
 	if g.visit.took, err = g.db.Counted(&g.visit.counts); err != nil {
 		return nil, err
@@ -149,6 +166,13 @@ func (g *Gatherer) Close() error {
 	var errs []error
 	if g.reach != nil {
 		g.reach.end()
+	}
+	errs = append(errs, g.archive.close())
+	if g.export != nil {
+		g.export.close()
+	}
+	if g.manual != nil {
+		errs = append(errs, g.manual.close())
 	}
 	if g.store != nil {
 		errs = append(errs, g.store.Close())
@@ -230,7 +254,7 @@ func (g *Gatherer) setConfig(_ context.Context, text string) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if err := writeFile(g.path("config"), text); err != nil {
+	if err := g.putInForce(c); err != nil {
 		return err
 	}
 	g.conf = c
@@ -255,9 +279,10 @@ func (g *Gatherer) poke() {
 // Run gathers, when it is asked to and as often as the configuration says,
 // until ctx ends. A visit that was cut off is taken up at once.
 func (g *Gatherer) Run(ctx context.Context) error {
-	var selecting sync.WaitGroup
-	defer selecting.Wait()
-	selecting.Go(func() { g.selectAll(ctx) })
+	var others sync.WaitGroup
+	defer others.Wait()
+	others.Go(func() { g.selectAll(ctx) })
+	others.Go(func() { g.export.serve(ctx) })
 	for ctx.Err() == nil {
 		v, wait, err := g.next(time.Now())
 		if err != nil {
@@ -351,22 +376,7 @@ func (g *Gatherer) gather(ctx context.Context, v *visit) {
 
 	v.begin(time.Now())
 	g.journal.event("start", ndb.Of("all", !v.plan.Queued), ndb.Of("anew", v.plan.Force))
-	var err error
-	if g.reach != nil {
-		err = g.reach.begin(v.conf)
-	}
-	if err == nil {
-		err = g.db.Visit(ctx, v.plan, g.rt, v, &v.counts)
-	}
-	if g.reach != nil {
-		g.reach.end()
-	}
-	if err == nil {
-		err = v.expire(ctx)
-	}
-	if err == nil {
-		err = g.reselect(ctx)
-	}
+	err := v.make(ctx)
 	v.finish(time.Now())
 
 	g.mu.Lock()

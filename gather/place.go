@@ -40,7 +40,7 @@ func (g *Gatherer) carry(ctx context.Context, m *move) error {
 		}
 	}
 	if len(m.in) > 0 {
-		if _, err := g.store.Apply(ctx, m.in); err != nil {
+		if err := g.keep(ctx, m.in); err != nil {
 			return fmt.Errorf("store: %w", err)
 		}
 	}
@@ -183,7 +183,7 @@ func (g *Gatherer) place(ctx context.Context, c *config, pages []*crawl.Page, ch
 		return err
 	}
 	if c.selection.all() && (pool == nil || pool.Count() == 0) && !anyDrops(c, changes) {
-		if _, err = g.store.Apply(ctx, changes); err != nil {
+		if err = g.keep(ctx, changes); err != nil {
 			err = fmt.Errorf("store: %w", err)
 		}
 		return err

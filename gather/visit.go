@@ -184,7 +184,7 @@ func (v *visit) tell(p *crawl.Page) {
 }
 
 // expire drops the objects that nobody has confirmed for their time to live.
-func (v *visit) expire(ctx context.Context) error {
+func (v *visit) expire(ctx context.Context) (int64, error) {
 	n, err := v.g.store.Expire(ctx, time.Now())
 	if pool, perr := v.g.pool(false); pool != nil && err == nil {
 		_, err = pool.Expire(ctx, time.Now())
@@ -194,7 +194,7 @@ func (v *visit) expire(ctx context.Context) error {
 	if n > 0 {
 		v.g.lg.Info("expired", "objects", n)
 	}
-	return err
+	return int64(n), err
 }
 
 // figures are what status shows of a visit.

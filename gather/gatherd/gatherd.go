@@ -42,6 +42,7 @@ type Server struct {
 	opt   Options
 
 	mu     sync.Mutex
+	rules  []Rule
 	hosts  map[netip.Addr]int
 	counts Counts
 }
@@ -72,7 +73,20 @@ func New(s *store.Store, opt Options) *Server {
 	if opt.Log == nil {
 		opt.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Server{store: s, opt: opt, hosts: make(map[netip.Addr]int)}
+	return &Server{store: s, opt: opt, rules: opt.Rules, hosts: make(map[netip.Addr]int)}
+}
+
+// Admit has other rules decide who is served from now on.
+func (s *Server) Admit(rules []Rule) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rules = rules
+}
+
+func (s *Server) inForce() []Rule {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.rules
 }
 
 // Counts returns what was done until now.
@@ -133,7 +147,7 @@ func (s *Server) serve(ctx context.Context, conn net.Conn) {
 		c.reply(busy, "too many clients; try again later")
 		s.refuse(addr, "too many clients")
 		return // and waits for nothing
-	case !admits(ctx, s.opt.Rules, addr, s.opt.DNS):
+	case !admits(ctx, s.inForce(), addr, s.opt.DNS):
 		c.reply(denied, "%s: access denied", conn.RemoteAddr())
 		s.refuse(addr, "access denied")
 	default:

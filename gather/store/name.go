@@ -51,6 +51,10 @@ const (
 	maxPath      = 4000
 )
 
+// Path returns where an object with a URL stands in the tree of URLs, unless
+// another with the same path has the plain name.
+func Path(url string) string { return strings.ReplaceAll(urlKey(url), "\x00", "/") }
+
 // urlKey returns the path of a URL, its names joined by zero bytes.
 func urlKey(url string) string {
 	scheme, rest, ok := strings.Cut(url, ":")

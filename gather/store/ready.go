@@ -205,6 +205,33 @@ func (sn *Snapshot) WriteGzip(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
+// Sync returns when all changes made until now are in the index.
+func (s *Store) Sync() error { return s.flush() }
+
+// Prepare makes ready what readers of all of the collection are sent, and
+// returns the length of its zstd form. A gzip copy is made only once there was a
+// reader who wanted one.
+func (s *Store) Prepare(ctx context.Context) (n int64, err error) {
+	err = s.withSnapshot(func(sn *Snapshot) error {
+		n = sn.packedAt[len(sn.frames)]
+		if !s.gzip.wanted() {
+			return nil
+		}
+		file, _, err := s.gzip.members(ctx, sn)
+		if err == nil {
+			err = file.release()
+		}
+		return err
+	})
+	return n, err
+}
+
+func (c *gzipCopy) wanted() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.file != nil
+}
+
 // WriteSinceGzip is WriteSince in gzip members; from 0 they are kept ready.
 func (s *Store) WriteSinceGzip(ctx context.Context, w io.Writer, after Cursor) error {
 	if after.Seq == 0 {

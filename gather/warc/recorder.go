@@ -39,6 +39,9 @@ func NewRecorder(trouble func(error)) *Recorder { return &Recorder{trouble: trou
 // the Writer before.
 func (r *Recorder) To(w *Writer) *Writer { return r.w.Swap(w) }
 
+// Writer returns what writes, nil when nothing does.
+func (r *Recorder) Writer() *Writer { return r.w.Load() }
+
 // Wrap returns a transport that keeps what goes through next.
 func (r *Recorder) Wrap(next http.RoundTripper) http.RoundTripper { return recording{r, next} }
 

@@ -317,6 +317,14 @@ func (w *Writer) finish() error {
 	return finished(f.Name())
 }
 
+// Finish ends the file that is being written, if there is one; what comes next
+// goes into another.
+func (w *Writer) Finish() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.finish()
+}
+
 // Close ends the file that is being written. Write fails from then on.
 func (w *Writer) Close() error {
 	w.mu.Lock()

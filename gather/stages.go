@@ -1,0 +1,197 @@
+package gather
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	iofs "io/fs"
+	"strconv"
+	"sync"
+	"time"
+
+	"harvest/fs/ndb"
+	"harvest/gather/soif"
+	"harvest/gather/store"
+)
+
+// What is done to a collection when a visit has ended, a stage each, in the
+// order of the first Harvest's programs. None of them takes the collection away
+// from readers: each is a change like any other, or a file put in place of one.
+var stageNames = [...]string{"merge", "validate", "expire", "select", "index", "compress", "statistics"}
+
+// stages are what status tells of them.
+type stages struct {
+	mu      sync.Mutex
+	now     string // the stage that runs
+	done    [len(stageNames)]stageResult
+	seen    store.Cursor // up to where objects were validated
+	invalid int64        // of those that were validated last
+	sum     store.Stats
+}
+
+type stageResult struct {
+	count int64
+	took  time.Duration
+	at    time.Time
+}
+
+// make makes the visit, and then the collection what readers are to have.
+func (v *visit) make(ctx context.Context) error {
+	g := v.g
+	if err := g.archive.begin(ctx, v.conf.export.replay); err != nil {
+		return err
+	}
+	if g.reach != nil {
+		if err := g.reach.begin(v.conf); err != nil {
+			return err
+		}
+	}
+	err := g.db.Visit(ctx, v.plan, g.rt, v, &v.counts)
+	if g.reach != nil {
+		g.reach.end()
+	}
+	if ferr := g.archive.finish(); ferr != nil {
+		g.lg.Error("archive", "err", ferr)
+	}
+	if err != nil {
+		return err
+	}
+	return v.stages(ctx)
+}
+
+// stages runs them.
+func (v *visit) stages(ctx context.Context) error {
+	g := v.g
+	for i, run := range [...]func(context.Context) (int64, error){
+		g.mergeStage, g.validateStage, v.expire, g.selectStage, g.indexStage, g.compressStage, g.statisticsStage,
+	} {
+		g.stage.begin(stageNames[i])
+		began := time.Now()
+		n, err := run(ctx)
+		g.stage.end(i, stageResult{n, time.Since(began), time.Now()}, err == nil)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *stages) begin(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = name
+}
+
+func (s *stages) end(i int, r stageResult, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.now = ""
+	if ok {
+		s.done[i] = r
+	}
+}
+
+// mergeStage merges what people have written where that has not been done.
+func (g *Gatherer) mergeStage(ctx context.Context) (int64, error) {
+	return g.manual.n.Load(), g.manual.mend(ctx)
+}
+
+// validateStage looks at what has changed since it did so last, and tells of
+// objects that readers would refuse.
+func (g *Gatherer) validateStage(ctx context.Context) (n int64, err error) {
+	now, bad := g.store.Cursor(), int64(0)
+	for rec, err := range g.store.Changes(ctx, g.stage.seen) {
+		if err != nil {
+			return n, err
+		}
+		if rec.Op == soif.Delete {
+			continue
+		}
+		n++
+		if why := g.invalid(rec.Entry.OID); why != "" {
+			bad++
+			g.journal.event("invalid", ndb.Of("url", rec.Entry.URL), ndb.Of("reason", why))
+		}
+	}
+	g.stage.mu.Lock()
+	defer g.stage.mu.Unlock()
+	g.stage.seen, g.stage.invalid = now, bad
+	return n, nil
+}
+
+// invalid tells what is wrong with an object, "" if nothing is.
+func (g *Gatherer) invalid(oid store.OID) string {
+	b, _, err := g.store.Get(oid)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return "" // gone meanwhile
+	}
+	var o soif.Object
+	if err == nil {
+		o, _, err = soif.Parse(b, soif.Limits{})
+	}
+	if err != nil {
+		return err.Error()
+	}
+	if _, err := strconv.ParseInt(o.Text("Update-Time"), 10, 64); err != nil {
+		return "Update-Time: it is missing or no number"
+	}
+	return ""
+}
+
+// selectStage makes the collection what the configuration says; see reselect.go.
+func (g *Gatherer) selectStage(ctx context.Context) (int64, error) {
+	err := g.reselect(ctx)
+	return g.store.Count(), err
+}
+
+// indexStage waits until all that was changed is in the index.
+func (g *Gatherer) indexStage(context.Context) (int64, error) {
+	if err := g.store.Sync(); err != nil {
+		return 0, err
+	}
+	st, err := g.store.Stats()
+	return st.Objects, err
+}
+
+// compressStage packs what is left small or half dead, when there is enough of it
+// to be worth the writing, and brings the copies that readers are sent up to
+// date. Damage that is in the way is told, and everything else goes on.
+func (g *Gatherer) compressStage(ctx context.Context) (int64, error) {
+	st, err := g.store.Stats()
+	if err != nil {
+		return 0, err
+	}
+	if full := st.Bytes / (32 << 10); st.Dead > st.Bytes/16 || st.Frames > 2*full+64 {
+		if err := g.store.Compact(ctx); err != nil && ctx.Err() == nil {
+			g.lg.Error("compact", "err", err)
+		}
+	}
+	return g.store.Prepare(ctx)
+}
+
+func (g *Gatherer) statisticsStage(context.Context) (int64, error) {
+	st, err := g.store.Stats()
+	g.stage.mu.Lock()
+	defer g.stage.mu.Unlock()
+	g.stage.sum = st
+	return st.Objects, err
+}
+
+// figures are what status tells of the stages.
+func (s *stages) figures() (all []ndb.Pair) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.now != "" {
+		all = append(all, ndb.Of("stage", s.now))
+	}
+	for i, r := range s.done {
+		if r.at.IsZero() {
+			continue
+		}
+		all = append(all, ndb.Of("stage-"+stageNames[i], fmt.Sprintf("%d in %s", r.count, r.took.Round(time.Millisecond))))
+	}
+	if s.done[1].at.IsZero() {
+		return all
+	}
+	return append(all, ndb.Of("invalid", s.invalid), ndb.Of("bytes", s.sum.Bytes), ndb.Of("disk", s.sum.Disk))
+}
