@@ -375,16 +375,16 @@ func (a *archive) begin(ctx context.Context, path string) error {
 
 // wrap returns a transport of http and https that keeps, or replays.
 func (a *archive) wrap(next http.RoundTripper) http.RoundTripper {
-	return web{a, next, a.rec.Wrap(next)}
+	return throughArchive{a, next, a.rec.Wrap(next)}
 }
 
-type web struct {
+type throughArchive struct {
 	a     *archive
 	under http.RoundTripper
 	next  http.RoundTripper
 }
 
-func (w web) RoundTrip(req *http.Request) (*http.Response, error) {
+func (w throughArchive) RoundTrip(req *http.Request) (*http.Response, error) {
 	w.a.mu.Lock()
 	r, path := w.a.replay, w.a.path
 	w.a.mu.Unlock()
@@ -403,7 +403,7 @@ func (w web) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // CloseIdleConnections does so of the transport below.
-func (w web) CloseIdleConnections() {
+func (w throughArchive) CloseIdleConnections() {
 	if c, ok := w.next.(interface{ CloseIdleConnections() }); ok {
 		c.CloseIdleConnections()
 	}
