@@ -45,6 +45,7 @@ type Broker struct {
 	registry  *registry
 	queries   *queries
 	shown     *shown // its side of the tree, in files.go
+	externals externals
 
 	following sync.Mutex // held while the index follows the store
 	setting   sync.Mutex // held while a config is set
@@ -410,6 +411,9 @@ func (b *Broker) due(now time.Time) (paths []string, gc bool, wait time.Duration
 
 func (b *Broker) runGC(ctx context.Context) {
 	err := b.gc(ctx)
+	if err == nil {
+		err = b.reweigh(ctx, time.Now())
+	}
 	b.mu.Lock()
 	b.gcRuns = false
 	b.mu.Unlock()

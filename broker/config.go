@@ -13,14 +13,15 @@ import (
 
 // A config is what the text of the config file says.
 type config struct {
-	sources []sourceConfig
-	ttl     time.Duration // of objects that do not say
-	gc      time.Duration
-	weights map[string]float64
-	other   float64 // the weight of attributes not in weights
-	index   indexConfig
-	stop    map[string]bool // words that a query without operators goes without
-	common  int             // and words in more than so many of a hundred objects; 0: none
+	sources  []sourceConfig
+	ttl      time.Duration // of objects that do not say
+	gc       time.Duration
+	weights  map[string]float64
+	other    float64 // the weight of attributes not in weights
+	index    indexConfig
+	stop     map[string]bool // words that a query without operators goes without
+	external external
+	common   int // and words in more than so many of a hundred objects; 0: none
 }
 
 // An indexConfig is how the index is made and asked.
@@ -50,7 +51,7 @@ const (
 )
 
 func defaultConfig() *config {
-	c := &config{ttl: defaultTTL, gc: defaultGC, other: 1, weights: map[string]float64{
+	c := &config{ttl: defaultTTL, gc: defaultGC, other: 1, external: external{every: externalEvery}, weights: map[string]float64{
 		"title": 6, "keywords": 2, "author": 2, "abstract": 2, "description": 2, "headings": 2,
 	}}
 	for _, name := range []string{
@@ -126,6 +127,8 @@ func (c *config) entry(e ndb.Entry) (err error) {
 		return only(e, first)
 	case "index":
 		return c.indexing(e)
+	case "external":
+		return c.weighing(e)
 	case "stopwords":
 		return c.stopping(e)
 	case "gc":
@@ -138,7 +141,7 @@ func (c *config) entry(e ndb.Entry) (err error) {
 		}
 		return only(e, first, p)
 	}
-	return e.Errorf(first, "unknown key '%s'; there are source, ttl, gc, weight, index and stopwords", first.Key)
+	return e.Errorf(first, "unknown key '%s'; there are source, ttl, gc, weight, index, external and stopwords", first.Key)
 }
 
 // only refuses pairs other than those.

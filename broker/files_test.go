@@ -214,7 +214,7 @@ func TestNamedSession(t *testing.T) {
 		{"set costs=1,2", "set costs=1,2: not four numbers from 1 to 9"},
 		{"set costs=1,2,0,1", "set costs=1,2,0,1: not four numbers from 1 to 9"},
 		{"set feedback=101", "set feedback=101: not a number from 0 (none) to 100"},
-		{"set limit=1 mistakes=1", "set mistakes: unknown; there are rank, limit, errors, costs, feedback, case, word, stem and fields"},
+		{"set limit=1 mistakes=1", "set mistakes: unknown; there are rank, limit, errors, costs, feedback, case, word, stem, external and fields"},
 		{"quarry x", "unknown control message: quarry"},
 	} {
 		refuses(t, d, "query/x/ctl", tt.text, tt.want)

@@ -25,6 +25,7 @@ type manner struct {
 	stem   string // language, or no; "": what the config says
 
 	costs    match.Costs // of the kinds of errors
+	external string      // table of weights, or no; "": what the config says
 	feedback int         // this many of the best hits name more words to look for
 }
 
@@ -40,7 +41,7 @@ const (
 const (
 	maxErrors   = 8
 	maxFeedback = 100 // objects, which are read
-	mannerUsage = "set rank=score|vector|url|updated|[-]ATTRIBUTE limit=N errors=0…8 costs=N,N,N,N feedback=N case=yes|no word=yes|no stem=LANGUAGE|no fields=NAME,NAME"
+	mannerUsage = "set rank=score|vector|url|updated|[-]ATTRIBUTE limit=N errors=0…8 costs=N,N,N,N feedback=N case=yes|no word=yes|no stem=LANGUAGE|no external=links|recency|size|ATTRIBUTE|no fields=NAME,NAME"
 )
 
 func plain() manner { return manner{rank: rankScore} }
@@ -61,6 +62,8 @@ func (m *manner) set(e ndb.Entry, p ndb.Pair) (known bool, err error) {
 		m.costs, err = parseCosts(p)
 	case "feedback":
 		m.feedback, err = number(p, maxFeedback, "from 0 (none) to 100")
+	case "external":
+		m.external = index.Attr(p.Value)
 	case "case":
 		m.cased, err = yes(e, p)
 	case "word":
@@ -122,7 +125,7 @@ func yes(e ndb.Entry, p ndb.Pair) (bool, error) {
 // pairs are the manner as set takes it, but for limit, which is of pages.
 func (m manner) pairs() []ndb.Pair {
 	return []ndb.Pair{ndb.Of("rank", m.rank), ndb.Of("errors", m.errors), ndb.Of("costs", formatCosts(m.costs)), ndb.Of("feedback", m.feedback), ndb.Of("case", yesOrNo(m.cased)),
-		ndb.Of("word", yesOrNo(!m.inside)), ndb.Of("stem", m.stem)}
+		ndb.Of("word", yesOrNo(!m.inside)), ndb.Of("stem", m.stem), ndb.Of("external", m.external)}
 }
 
 // byStore tells that the order is none that the index knows.
@@ -160,6 +163,9 @@ func (b *Broker) asking(ctx context.Context, q query.Node, m manner) (opt index.
 			return opt, nil, err
 		}
 	}
+	if opt.External, err = b.outside(ctx, m, c); err != nil {
+		return opt, nil, err
+	}
 	if bag, ok := q.(query.Bag); ok {
 		var stop map[string]bool
 		if stop, err = b.stopWords(ctx, bag, c); len(stop) > 0 {
@@ -170,6 +176,18 @@ func (b *Broker) asking(ctx context.Context, q query.Node, m manner) (opt index.
 		}
 	}
 	return opt, left, err
+}
+
+// outside is the table of weights that answers are mixed with, nil without one.
+func (b *Broker) outside(ctx context.Context, m manner, c *config) (index.External, error) {
+	name := m.external
+	if name == "" {
+		name = c.external.use
+	}
+	if name == "" || name == "no" || m.rank != rankScore && m.rank != rankVector {
+		return nil, nil
+	}
+	return b.weightsOf(ctx, name)
 }
 
 // ask is what the index is asked when q is asked in this manner.
