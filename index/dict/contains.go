@@ -104,6 +104,7 @@ func (c *chunk) kept(cache *Cache, worth bool) (*list, error) {
 	}
 	l.text = append(make([]byte, 0, len(l.text)), l.text...)
 	cache.put(s, l)
+	c.walked.Store(0)
 	return l, nil
 }
 

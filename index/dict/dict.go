@@ -114,7 +114,7 @@ type chunk struct {
 	letters [256]bool    // bytes that a term may have
 	length  uint32       // of all terms
 	making  sync.Mutex   // held while something is made for a Cache
-	walked  atomic.Int64 // blocks that walks decoded
+	walked  atomic.Int64 // blocks that walks decoded since something was made
 }
 
 const (

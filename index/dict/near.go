@@ -184,6 +184,7 @@ func (c *chunk) tails(cache *Cache) (*tails, error) {
 	t, err := c.newTails(l)
 	if err == nil {
 		cache.put(s, t)
+		c.walked.Store(0)
 	}
 	return t, err
 }

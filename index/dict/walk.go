@@ -93,8 +93,8 @@ func (w *walker) walk(c *chunk, block int) (more bool, err error) {
 	return true, nil
 }
 
-// searched tells whether searches have decoded so much of a chunk that it is
-// worth to keep something of it.
+// searched tells whether searches have decoded so much of a chunk, since
+// something of it was last made to be kept, that it is worth to do so.
 func (c *chunk) searched() bool { return c.walked.Load() > int64(c.blocks/2) }
 
 // block goes through a block.

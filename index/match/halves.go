@@ -106,3 +106,12 @@ func (f front) half(state int, at uint64) int {
 
 // Live is levenshtein.Live.
 func (f front) Live(state, from int) int { return f.live(f, state, from) }
+
+// Word is the word that a pattern stands for which is a plain one with one or
+// two errors of cost 1.
+func (p *Pattern) Word() (word string, ok bool) {
+	if l := p.levenshtein(); l != nil {
+		return l.text, true
+	}
+	return "", false
+}
