@@ -259,3 +259,62 @@ func TestExplain(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// TestLinked: links are told, and count, between servers too: for what is
+// selected, for who wins among copies, and in top25.
+func TestLinked(t *testing.T) {
+	const same = "<title>The same</title><p>These words stand in several places."
+	pages := map[string]string{"/x/original.html": same, "/short.html": same, "/other.html": "<title>Other</title>"}
+	s := web(t, pages)
+	var roots strings.Builder
+	var linking []string
+	for i := range 4 {
+		body := fmt.Sprintf("<title>Linking %d</title><a href=%s/x/original.html>it</a><a href=/own.html>own</a>", i, s.URL)
+		if i == 0 {
+			body += "<a href=" + s.URL + "/other.html>o</a>"
+		}
+		l := web(t, map[string]string{"/": body, "/own.html": fmt.Sprintf("<title>Own %d</title>", i)})
+		linking = append(linking, l.URL)
+		fmt.Fprintf(&roots, "root url=%s/ delay=0s\n", l.URL)
+	}
+	pages["/"] = "<title>Home</title><a href=x/original.html>a</a><a href=short.html>b</a><a href=other.html>c</a>"
+	fmt.Fprintf(&roots, "root url=%s/ delay=0s\n", s.URL)
+	r := run(t, t.TempDir(), roots.String())
+	for range 2 { // once to know all, and once to have all links
+		r.must("refresh")
+		r.settle()
+	}
+	rows := make(map[string]bool)
+	for l := range strings.Lines(r.read("links")) {
+		rows[strings.TrimSuffix(l, "\n")] = true
+	}
+	for _, want := range []string{s.URL + "/\t" + s.URL + "/short.html", linking[1] + "/\t" + s.URL + "/x/original.html", linking[2] + "/\t" + linking[2] + "/own.html"} {
+		if !rows[want] {
+			t.Errorf("links: got\n%swant %s", r.read("links"), want)
+		}
+	}
+	if got, want := r.read("top25"), s.URL+"\t4\t5\n"; got != want {
+		t.Errorf("top25: got %q, want %q", got, want)
+	}
+	// 5 inbound links are worth 7+15, the path 2 less than 247.
+	if got, want := r.read("duplicates"), fmt.Sprintf("%s/short.html\t%[1]s/x/original.html\t", s.URL); !strings.HasPrefix(got, want) || !strings.Contains(got, "inbound=22>10") {
+		t.Errorf("duplicates: got %q, want %q and why", got, want)
+	}
+	agree(t, r.Gatherer, "copies")
+	if err := r.setConfig(t.Context(), roots.String()+"select inlinks=4\n"); err != nil {
+		t.Fatal(err)
+	}
+	r.settle()
+	if got, want := names(r.objects(s.URL)), "/x/original.html"; got != want {
+		t.Errorf("linked by four: got %s, want %s", got, want)
+	}
+	agree(t, r.Gatherer, "linked by four")
+	if err := r.setConfig(t.Context(), roots.String()+"select limit=2 order=inlinks\n"); err != nil {
+		t.Fatal(err)
+	}
+	r.settle()
+	if got, want := names(r.objects(s.URL)), "/other.html /x/original.html"; got != want {
+		t.Errorf("the two most linked: got %s, want %s", got, want)
+	}
+	agree(t, r.Gatherer, "the two most linked")
+}
