@@ -264,13 +264,16 @@ func (s *Store) WriteSinceZstd(ctx context.Context, w io.Writer, after Cursor) e
 			if err != nil {
 				return err
 			}
-			if err := write(w, s.enc.EncodeAll(head, nil)); err != nil {
+			if len(head) > 0 {
+				head = storedZstd(head)
+			}
+			if err := write(w, head); err != nil {
 				return err
 			}
 			if err := sn.WriteZstd(ctx, w); err != nil {
 				return err
 			}
-			return write(w, s.enc.EncodeAll(tail, nil))
+			return write(w, storedZstd(tail))
 		})
 	}
 	zw, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(packWindow))

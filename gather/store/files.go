@@ -366,9 +366,13 @@ func (t *tree) how(name string) (cursor string, produce writeSince) {
 }
 
 func (t *tree) since(name string, after Cursor, produce writeSince) fs.Node {
-	return fs.Stream(t.id("since", name), t.vers("")(), func(ctx context.Context, w io.Writer) error {
+	made := fs.Stream(t.id("since", name), t.vers("")(), func(ctx context.Context, w io.Writer) error {
 		return produce(ctx, w, after)
 	})
+	if zstd := strings.HasSuffix(name, ".zst"); after.Seq == 0 && (zstd || !strings.HasSuffix(name, ".gz")) {
+		return wholeFile{made, t.s, zstd}
+	}
+	return made
 }
 
 func (t *tree) eachSince(_ context.Context, after string) iter.Seq2[fs.Entry, error] {
@@ -406,6 +410,9 @@ func (c collection) Open(ctx context.Context, m fs.Mode) (fs.Handle, error) {
 	}
 	if !c.packed {
 		return &snapshotHandle{sn, sn.ReadAt}, nil
+	}
+	if err := sn.settle(); err != nil {
+		return nil, errors.Join(err, sn.Close())
 	}
 	if sn.Ready() >= 0 {
 		return &snapshotHandle{sn, sn.ReadZstdAt}, nil

@@ -58,6 +58,7 @@ type Store struct {
 	frames  frameCache
 	checked checked
 	gzip    gzipCopy
+	packs   packCache
 	looks   atomic.Int64 // read transactions; see forget
 
 	queueMu sync.Mutex

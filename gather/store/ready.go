@@ -177,13 +177,18 @@ func (c *gzipCopy) bound(sn *Snapshot) {
 	}
 }
 
-func gzipped(b []byte) ([]byte, error) {
+func gzipped(b []byte) ([]byte, error) { return gzippedAt(gzip.DefaultCompression, b) }
+
+func gzippedAt(level int, b []byte) ([]byte, error) {
 	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
+	z, err := gzip.NewWriterLevel(&out, level)
+	if err != nil {
+		return nil, err
+	}
 	if _, err := z.Write(b); err != nil {
 		return nil, err
 	}
-	err := z.Close()
+	err = z.Close()
 	return out.Bytes(), err
 }
 
@@ -257,7 +262,7 @@ func (s *Store) WriteSinceGzip(ctx context.Context, w io.Writer, after Cursor) e
 }
 
 func writeGzip(w io.Writer, b []byte) error {
-	b, err := gzipped(b)
+	b, err := storedGzip(b)
 	if err != nil {
 		return err
 	}

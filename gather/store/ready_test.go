@@ -30,6 +30,46 @@ func checkGzip(t *testing.T, s *Store, want []byte) {
 	}
 }
 
+// checkWhole reads since/0 and since/0.zst in pieces of any length.
+func checkWhole(t *testing.T, s *Store, want []byte) {
+	t.Helper()
+	for _, packed := range []bool{false, true} {
+		w, err := s.whole(packed)
+		if err != nil || w == nil {
+			t.Fatalf("whole, packed %t: got %v, %v", packed, w, err)
+		}
+		defer w.Close()
+		var all []byte
+		for n := 1; ; n = (n*7 + 3) % 5000 {
+			p := make([]byte, n)
+			m, err := w.ReadAt(ctx, p, int64(len(all)))
+			all = append(all, p[:m]...)
+			if err == io.EOF {
+				break
+			}
+			if err != nil || m != n {
+				t.Fatalf("packed %t, at %d: got %d of %d bytes, %v", packed, len(all), m, n, err)
+			}
+		}
+		if packed {
+			d, err := zstd.NewReader(nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer d.Close()
+			if all, err = d.DecodeAll(all, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if !bytes.Equal(all, want) {
+			t.Fatalf("packed %t: got %d bytes, want the %d of since/0", packed, len(all), len(want))
+		}
+		if n, err := w.ReadAt(ctx, make([]byte, 1), 1<<40); n != 0 || err != io.EOF {
+			t.Errorf("far behind the end: got %d, %v", n, err)
+		}
+	}
+}
+
 // sentFiles is what a connection would be given, and how much of it as files.
 type sentFiles struct {
 	bytes.Buffer

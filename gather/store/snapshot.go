@@ -29,6 +29,8 @@ type Snapshot struct {
 
 	packedAt []int64 // where each frame starts in the compressed stream, and the end
 	dirty    bool    // some have dead objects, which makes packedAt wrong
+
+	packs map[int][]byte // packed forms of those, once settle has made them
 }
 
 // Snapshot returns the collection as it is now. It costs a pass over the frames,
@@ -173,7 +175,7 @@ func (sn *Snapshot) WriteZstd(ctx context.Context, w io.Writer) error {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := sn.writePacked(w, &sn.frames[i]); err != nil {
+		if err := sn.writePacked(w, i); err != nil {
 			return err
 		}
 	}
@@ -181,7 +183,8 @@ func (sn *Snapshot) WriteZstd(ctx context.Context, w io.Writer) error {
 	return nil
 }
 
-func (sn *Snapshot) writePacked(w io.Writer, info *frameInfo) error {
+func (sn *Snapshot) writePacked(w io.Writer, i int) error {
+	info := &sn.frames[i]
 	at := place{info.seg, info.off}
 	if info.dead == nil && sn.s.checked.has(at) {
 		head := frameHeader + info.meta
@@ -200,8 +203,7 @@ func (sn *Snapshot) writePacked(w io.Writer, info *frameInfo) error {
 
 func (sn *Snapshot) packed(info *frameInfo) ([]byte, error) {
 	if info.dead != nil {
-		live, err := sn.live(info)
-		return sn.s.enc.EncodeAll(live, nil), err
+		return sn.repack(info)
 	}
 	f, err := sn.segs[info.seg].read(int64(info.off))
 	if err != nil {
@@ -224,11 +226,12 @@ func (sn *Snapshot) Ready() int64 {
 func (sn *Snapshot) ReadZstdAt(p []byte, off int64) (n int, err error) {
 	i := sort.Search(len(sn.frames), func(i int) bool { return sn.packedAt[i+1] > off })
 	for ; n < len(p) && i < len(sn.frames); i++ {
-		b, err := sn.packed(&sn.frames[i])
-		if err != nil {
+		at := off + int64(n) - sn.packedAt[i]
+		m := int(min(int64(len(p)-n), sn.packedAt[i+1]-sn.packedAt[i]-at))
+		if err := sn.readPacked(i, p[n:n+m], at); err != nil {
 			return n, err
 		}
-		n += copy(p[n:], b[off+int64(n)-sn.packedAt[i]:])
+		n += m
 	}
 	if n < len(p) {
 		err = io.EOF

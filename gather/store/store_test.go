@@ -297,6 +297,7 @@ func (m *model) checkStream(t *testing.T, s *Store) {
 		t.Fatalf("soif.zst: got %d bytes %v, want the %d of soif", len(unpacked), err, plain.Len())
 	}
 	checkGzip(t, s, since.Bytes())
+	checkWhole(t, s, since.Bytes())
 	want := make(map[string]string)
 	for _, c := range m.objects {
 		o, _, _ := soif.Parse(c.Body, soif.Limits{})
