@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptrace"
 	"net/textproto"
@@ -166,17 +167,17 @@ func (r *ftpRequest) examine() (f fact, folder bool, err error) {
 		}
 		return factOf(e), e.Type == ftp.EntryTypeFolder, nil
 	}
-	if !strings.ContainsAny(r.path, "*?[]{}~ \\") { // which some servers take for a pattern, or for options
-		c.allow(maxFolder)
-		es, err := c.ftp.List(r.path)
-		if err != nil && !said(err) {
-			return f, false, err
-		}
-		if len(es) == 1 && es[0].Type == ftp.EntryTypeFile && path.Base(es[0].Name) == path.Base(r.path) {
-			return factOf(es[0]), false, nil
-		}
-		c.allow(maxAnswer)
+	// Some servers take a name for a pattern; what they find is then not one
+	// file of that name.
+	c.allow(maxFolder)
+	es, err := c.ftp.List(r.path)
+	if err != nil && !said(err) {
+		return f, false, err
 	}
+	if len(es) == 1 && es[0].Type == ftp.EntryTypeFile && path.Base(es[0].Name) == path.Base(r.path) {
+		return factOf(es[0]), false, nil
+	}
+	c.allow(maxAnswer)
 	n, err := c.ftp.FileSize(r.path)
 	if err != nil {
 		if !said(err) {
@@ -401,10 +402,17 @@ func (t *Transport) ftpConn(req *http.Request) (c *ftpConn, kept bool, err error
 // login, and learn where that leads.
 func (c *ftpConn) login(user, password string) error {
 	c.allow(maxAnswer)
-	if err := c.ftp.Login(user, password); err != nil {
+	err := c.ftp.Login(user, password)
+	var network net.Error
+	var garbled textproto.ProtocolError
+	switch {
+	case err == nil:
+	case said(err), errors.As(err, &network), errors.As(err, &garbled), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
+		errors.Is(err, errEnough), c.s.over() != nil:
 		return err
+	default: // USER was refused, of which the library keeps the text alone
+		return &textproto.Error{Code: ftp.StatusNotLoggedIn, Msg: err.Error()}
 	}
-	var err error
 	if c.base, err = c.ftp.CurrentDir(); said(err) || err == nil && !strings.HasPrefix(c.base, "/") {
 		c.base, err = "/", nil
 	}

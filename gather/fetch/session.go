@@ -56,6 +56,13 @@ func (s *session) use(ctx context.Context) (back func() bool) {
 	})
 }
 
+// over tells why the request that has the session has ended, nil if it has not.
+func (s *session) over() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return context.Cause(s.ctx)
+}
+
 // dial adds a connection to the session. The first is counted, and kept; the
 // others are for data and come and go.
 func (s *session) dial(addr string, conf *tls.Config) (*line, error) {
@@ -114,11 +121,8 @@ func (l *line) Write(p []byte) (int, error) {
 // after the look at its context sets a deadline that has passed after this one.
 func (l *line) deadline(set func(time.Time) error) error {
 	err := set(time.Now().Add(l.s.wait))
-	l.s.mu.Lock()
-	ctx := l.s.ctx
-	l.s.mu.Unlock()
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
+	if over := l.s.over(); over != nil {
+		return over
 	}
 	return err
 }
@@ -128,10 +132,8 @@ func (l *line) cause(err error) error {
 	if err == nil {
 		return nil
 	}
-	l.s.mu.Lock()
-	defer l.s.mu.Unlock()
-	if l.s.ctx.Err() != nil {
-		return context.Cause(l.s.ctx)
+	if over := l.s.over(); over != nil {
+		return over
 	}
 	return err
 }
