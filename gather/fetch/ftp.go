@@ -410,7 +410,9 @@ func (c *ftpConn) login(user, password string) error {
 	case said(err), errors.As(err, &network), errors.As(err, &garbled), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF),
 		errors.Is(err, errEnough), c.s.over() != nil:
 		return err
-	default: // USER was refused, of which the library keeps the text alone
+	case passing(err.Error()): // USER was refused, of which the library keeps the text alone
+		return &textproto.Error{Code: ftp.StatusNotAvailable, Msg: err.Error()}
+	default:
 		return &textproto.Error{Code: ftp.StatusNotLoggedIn, Msg: err.Error()}
 	}
 	if c.base, err = c.ftp.CurrentDir(); said(err) || err == nil && !strings.HasPrefix(c.base, "/") {

@@ -77,10 +77,8 @@ func newGopherError(text string) gopherError {
 	if strings.Contains(low, "denied") || strings.Contains(low, "forbidden") {
 		return gopherError{http.StatusForbidden, text}
 	}
-	for _, w := range []string{"busy", "later", "too many", "overload", "temporar"} {
-		if strings.Contains(low, w) {
-			return gopherError{http.StatusServiceUnavailable, text}
-		}
+	if passing(low) {
+		return gopherError{http.StatusServiceUnavailable, text}
 	}
 	return gopherError{http.StatusNotFound, text}
 }
@@ -277,15 +275,20 @@ func parseMenu(r io.Reader) (items []gopherItem, plus bool, err error) {
 
 func parseItem(text string) (i gopherItem, ok bool) {
 	field := strings.Split(text, "\t")
-	if len(field) < 4 || field[0] == "" || field[0][0] == 'i' || field[0][0] == '3' {
+	if len(field) < 4 || field[0] == "" || field[0][0] == 'i' || field[0][0] == '3' || field[0][0] <= ' ' || field[0][0] >= 0x7f {
 		return i, false
 	}
 	i = gopherItem{typ: field[0][0], title: field[0][1:], selector: field[1], host: strings.ToLower(strings.TrimSpace(field[2])), num: strings.TrimSpace(field[3])}
 	i.plus = len(field) > 4 && (strings.HasPrefix(field[4], "+") || strings.HasPrefix(field[4], "?"))
-	if n, err := strconv.ParseUint(i.num, 10, 16); err != nil || n == 0 && i.typ != 'h' || i.host == "" {
+	if n, err := strconv.ParseUint(i.num, 10, 16); err != nil || n == 0 && i.typ != 'h' || i.host == "" || strings.ContainsFunc(i.host, notHost) {
 		return i, false
 	}
 	return i, true
+}
+
+// notHost is what no name or address has.
+func notHost(r rune) bool {
+	return !('a' <= r && r <= 'z' || '0' <= r && r <= '9' || r == '.' || r == '-' || r == '_' || r == ':')
 }
 
 // references makes a listing's items of a menu's. What is on the same server is
@@ -300,7 +303,7 @@ func (g *gopherRequest) references(items []gopherItem) []item {
 		switch {
 		case x.typ == 'h' && (strings.HasPrefix(x.selector, "URL:") || strings.HasPrefix(x.selector, "/URL:")):
 			_, e.href, _ = strings.Cut(x.selector, "URL:")
-			if e.href = strings.TrimSpace(e.href); e.href == "" || strings.ContainsAny(e.href, "\t ") {
+			if e.href = strings.TrimSpace(e.href); e.href == "" || strings.ContainsFunc(e.href, func(r rune) bool { return r <= ' ' || r == 0x7f }) {
 				continue
 			}
 			e.size, e.time = 0, time.Time{}

@@ -123,7 +123,9 @@ func (s *splitter) line(line []byte, start bool) {
 // read reads the header.
 func (s *splitter) read() {
 	h := s.header
-	s.m.date, _ = mail.ParseDate(field(h, "Date"))
+	if date, err := mail.ParseDate(field(h, "Date")); err == nil {
+		s.m.date = date.UTC()
+	}
 	s.m.subject = clipText(subject(field(h, "Subject")), 256)
 	if s.m.id = messageName(field(h, "Message-ID")); s.m.id == "" {
 		s.sum = md5.New()

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"time"
 )
@@ -159,4 +160,16 @@ func (s *session) end() {
 	for _, l := range conns {
 		l.Conn.Close()
 	}
+}
+
+// passing reports whether a refusal, of which there is only the text, is one for
+// now.
+func passing(text string) bool {
+	text = strings.ToLower(text)
+	for _, w := range []string{"busy", "later", "too many", "overload", "temporar", "maximum"} {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
 }
