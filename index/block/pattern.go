@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"harvest/index"
+	"harvest/index/dict"
 	"harvest/index/match"
 	"harvest/index/query"
 )
@@ -451,7 +452,8 @@ func (e *evaluator) joining(p *pattern, attr string) (set, bool) {
 			if walks++; walks > most || e.err != nil {
 				return nil, false
 			}
-			e.follow(a, state, docs, attr, seps, depth > 0, found, next)
+			f := &from{a, state, seps, depth > 0, p.Errors() <= 2 && !strings.ContainsFunc(p.fuzzy, joiner)}
+			e.follow(f, docs, attr, found, next)
 		}
 		for _, s := range at {
 			e.drop(s)
@@ -493,9 +495,27 @@ type from struct {
 	start int
 	seps  []string
 	ends  bool
+	costs bool // no joiner is part of the pattern, so that each is an error
 }
 
 func (f *from) Start() int { return f.start }
+
+// Step dies as well where no error is left for a joiner that has to follow.
+func (f *from) Step(state int, b byte) int {
+	state = f.Automaton.Step(state, b)
+	if state >= 0 && f.costs && !f.ends && b < utf8.RuneSelf && f.Automaton.Step(state, '_') < 0 {
+		return -1
+	}
+	return state
+}
+
+// Live is that of the automaton, which may live on where Step does not.
+func (f *from) Live(state, least int) int {
+	if l, ok := f.Automaton.(dict.Liver); ok {
+		return l.Live(state, least)
+	}
+	return least
+}
 
 func (f *from) Accept(state int) bool {
 	return f.ends && f.Automaton.Accept(state) || slices.ContainsFunc(f.seps, func(j string) bool { return steps(f.Automaton, state, j) >= 0 })
@@ -509,23 +529,22 @@ func steps[T string | []byte](a match.Automaton, state int, s T) int {
 }
 
 // follow takes the words that lead on from a state.
-func (e *evaluator) follow(a match.Automaton, state int, docs set, attr string, seps []string, last bool, found set, next map[int]set) {
-	f := &from{a, state, seps, last}
+func (e *evaluator) follow(f *from, docs set, attr string, found set, next map[int]set) {
 	err := e.p.terms.dict.Walk(e.s.cache, f, nil, func(term, _ []byte, ord int) bool {
 		if marked(term) {
 			return true
 		}
-		end := steps(a, state, term)
+		end := steps(f.Automaton, f.start, term)
 		if end < 0 {
 			return true
 		}
 		may := e.wordIn(string(term), ord, attr)
 		may.and(docs)
 		if !may.empty() {
-			if last && a.Accept(end) {
+			if f.ends && f.Automaton.Accept(end) {
 				found.or(may)
 			}
-			e.joint(a, end, may, seps, next)
+			e.joint(f.Automaton, end, may, f.seps, next)
 		}
 		e.drop(may)
 		return e.err == nil
