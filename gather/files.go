@@ -94,9 +94,10 @@ func (g *Gatherer) newTree(opt Options) *tree {
 			fs.On("refresh", g.refresh),
 			fs.On("delete", g.delete),
 			fs.On("compact", g.compact)),
-		"err":     err,
-		"secrets": g.secretFile(err),
-		"status":  fs.Text(g.id("status"), g.status),
+		"err":        err,
+		"translated": fs.Text(g.id("translated"), g.translated),
+		"secrets":    g.secretFile(err),
+		"status":     fs.Text(g.id("status"), g.status),
 	}
 	g.tableFiles(nodes, err)
 	g.exportNodes(nodes, err, opt.Bus)
@@ -145,8 +146,11 @@ func (g *Gatherer) status() string {
 	for _, pairs := range g.connections() {
 		line(pairs...)
 	}
-	if c.every > 0 && state == "idle" {
-		line(ndb.Of("next", was.Ended.Add(c.every)))
+	if due := c.schedule.next(was.Ended, c.since); !due.IsZero() && state == "idle" {
+		line(ndb.Of("next", due))
+	}
+	for _, i := range c.ignored() {
+		line(i...)
 	}
 	return b.String()
 }

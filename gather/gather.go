@@ -147,6 +147,9 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 	}
 	g.export = newExporter(g)
 	g.export.begin(g.conf.export.doors)
+	if was.Ended.IsZero() {
+		g.conf.since = time.Now()
+	}
 	g.visit = g.newVisit(g.conf)
 	if g.visit.took, err = g.db.Counted(&g.visit.counts); err != nil {
 		return nil, err
@@ -249,9 +252,16 @@ func (g *Gatherer) oid(url string) store.OID { return store.ID(url, g.name+"@"+g
 // read at each visit; a visit that runs goes on with the one it began with.
 func (g *Gatherer) setConfig(_ context.Context, text string) error {
 	c, err := parseConfig(text)
+	if err == nil {
+		_, err = c.filtered() // its files can be read
+	}
+	if err == nil {
+		err = g.keepSecrets(c)
+	}
 	if err != nil {
 		return err
 	}
+	c.since = time.Now()
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if err := g.putInForce(c); err != nil {
@@ -317,7 +327,7 @@ func (g *Gatherer) next(now time.Time) (*visit, time.Duration, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	w := g.want
-	due := was.Ended.Add(g.conf.every)
+	due := g.conf.schedule.next(was.Ended, g.conf.since)
 	if w.queue && !w.run && !was.Open { // or the last visit has taken it along
 		w.queue, err = g.isQueued()
 		g.want.queue = w.queue
@@ -333,12 +343,12 @@ func (g *Gatherer) next(now time.Time) (*visit, time.Duration, error) {
 	case was.Open: // cut off, or failed
 		w = wish{run: !was.Queued, queue: was.Queued, force: was.Force}
 	case w.queue:
-	case g.conf.every > 0 && !now.Before(due):
-		w.run = true
-	case g.conf.every > 0:
+	case due.IsZero():
+		return nil, forever, nil
+	case now.Before(due):
 		return nil, due.Sub(now), nil
 	default:
-		return nil, forever, nil
+		w.run = true
 	}
 	v := g.newVisit(g.conf)
 	v.plan.Queued, v.plan.Force, v.plan.Delete = !w.run, w.force, w.all
@@ -498,7 +508,7 @@ func (g *Gatherer) start(w wish) error {
 	if g.held == "paused" {
 		return fmt.Errorf("paused: resume first: %w", syscall.EBUSY)
 	}
-	if len(g.conf.roots) == 0 && g.store.Count() == 0 {
+	if len(g.conf.roots)+len(g.conf.lists) == 0 && g.store.Count() == 0 {
 		return fmt.Errorf("config: no root and no leaf: %w", iofs.ErrInvalid)
 	}
 	if err := g.release(); err != nil {

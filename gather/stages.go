@@ -38,6 +38,11 @@ type stageResult struct {
 // make makes the visit, and then the collection what readers are to have.
 func (v *visit) make(ctx context.Context) error {
 	g := v.g
+	roots, err := v.conf.sources(ctx, v.unlisted)
+	if err != nil {
+		return err
+	}
+	v.plan.Roots = roots
 	if err := g.archive.begin(ctx, v.conf.export.replay); err != nil {
 		return err
 	}
@@ -46,7 +51,7 @@ func (v *visit) make(ctx context.Context) error {
 			return err
 		}
 	}
-	err := g.db.Visit(ctx, v.plan, g.rt, v, &v.counts)
+	err = g.db.Visit(ctx, v.plan, g.rt, v, &v.counts)
 	if g.reach != nil {
 		g.reach.end()
 	}

@@ -36,8 +36,6 @@ type visit struct {
 func (g *Gatherer) newVisit(c *config) *visit {
 	v := &visit{g: g, conf: c}
 	v.plan = crawl.Plan{
-		Roots:   c.roots,
-		Exclude: c.exclude,
 		Context: fetch.Within,
 		Excluded: func(url, why string) {
 			g.journal.event("excluded", ndb.Of("url", url), ndb.Of("reason", why))
@@ -48,13 +46,10 @@ func (g *Gatherer) newVisit(c *config) *visit {
 		Left: func(origin, why string) {
 			g.journal.event("left", ndb.Of("url", origin), ndb.Of("reason", why))
 		},
-		Public:  fetch.Public,
-		Agent:   c.agent,
-		From:    c.from,
-		Print:   c.print(g.version),
-		Refresh: min(c.refresh, c.ttl/2),
-		Life:    c.ttl - min(c.ttl/10, time.Minute),
+		Agent: c.agent,
+		Print: c.print(g.version),
 	}
+	c.plan(&v.plan)
 	if g.reach != nil && c.reach.proxy == "" { // else there is no saying where names lead
 		v.plan.Address = address
 	}

@@ -30,6 +30,7 @@ import (
 // turn, /bin/false is none. A line that is a URL alone is a document and
 // nothing behind it.
 type Enumerated struct {
+	Line       int    // of what it wrote, from 1; set with the error of a bad line too
 	URL        string // canonical
 	Leaf       bool   // the URL alone
 	URLs       int    // documents at most
@@ -127,7 +128,7 @@ func (e *enumeration) read(r io.Reader, yield func(Enumerated, error) bool) (mor
 		}
 		if fields := strings.Fields(string(line)); len(fields) > 0 && fields[0][0] != '#' {
 			root, bad := e.parse(fields)
-			if bad != nil {
+			if root.Line = n; bad != nil {
 				bad = fmt.Errorf("line %d: %w", n, bad)
 			}
 			if !yield(root, bad) {

@@ -220,3 +220,10 @@ func bracket(s string) int {
 	}
 	return len(s)
 }
+
+// Join appends the rules of another filter.
+func (f *Filter) Join(g *Filter) {
+	if g != nil {
+		f.rules = append(f.rules, g.rules...)
+	}
+}
