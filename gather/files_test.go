@@ -131,7 +131,7 @@ http {
 		t.Fatal(err)
 	}
 	defer g.Close()
-	if err := g.setConfig(t.Context(), "root url=http://site.test/ delay=0s\n"); err != nil {
+	if err := g.setConfig(t.Context(), "root url=http://site.test/ delay=0s sitemaps=no\n"); err != nil {
 		t.Fatal(err)
 	}
 	if c := once(t, g); c.Fetched.Load() != 5 || c.Failed.Load() != 1 || c.Excluded.Load() != 1 {

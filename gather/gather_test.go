@@ -368,7 +368,7 @@ func TestSite(t *testing.T) {
 		t.Errorf("hosts: got %q", got)
 	}
 	// The config is read at each visit: what it denies now goes.
-	if err := r.setConfig(t.Context(), "root url="+s.URL+" delay=0s\ndeny=^/deep\n"); err != nil {
+	if err := r.setConfig(t.Context(), "root url="+s.URL+" delay=0s\ndeny=^/deep\ngone=0s\n"); err != nil {
 		t.Fatal(err)
 	}
 	s.mu.Lock()

@@ -160,7 +160,7 @@ func TestLocalMapping(t *testing.T) {
 	if err := os.Chmod(filepath.Join(src, "b.html"), 0o755); err != nil { // a program, for all the server knows
 		t.Fatal(err)
 	}
-	r := run(t, t.TempDir(), ndb.Format(ndb.Of("root", ""), ndb.Of("url", s.URL+"/"), ndb.Of("delay", "0s"))+"\n"+
+	r := run(t, t.TempDir(), ndb.Format(ndb.Of("root", ""), ndb.Of("url", s.URL+"/"), ndb.Of("delay", "0s"), ndb.Of("sitemaps", "no"))+"\n"+
 		ndb.Format(ndb.Of("local", ""), ndb.Of("url", s.URL+"/"), ndb.Of("path", src))+"\n")
 	r.must("run")
 	r.settle()
