@@ -5,6 +5,7 @@ package gatherd
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -371,9 +372,9 @@ func (c *client) sendUpdate(ctx context.Context, arg string) {
 	} else {
 		c.reply(changes, "changes after %.40s follow", printable(arg))
 	}
-	c.conn.bulk(true)
+	c.conn.begin()
 	err = write(ctx, c.conn, after)
-	c.conn.bulk(false)
+	err = cmp.Or(err, c.conn.end())
 	switch {
 	case err != nil:
 		// The stream has no end now, and what we would say stood in it.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"sync"
 	"time"
 )
 
@@ -17,7 +18,17 @@ type sender struct {
 	began time.Time // of the stream that is being sent
 	some  int64     // bytes of it
 	err   error
+
+	buf *[]byte // of a stream: what is small goes out together
 }
+
+// A piece of less than small is put together with others in a buffer of gather.
+const (
+	small  = 16 << 10
+	gather = 64 << 10
+)
+
+var buffers = sync.Pool{New: func() any { b := make([]byte, 0, gather); return &b }}
 
 // Bounds of how slowly a reader may read: it holds a place that others want.
 const (
@@ -55,7 +66,22 @@ func (s *sender) count(n int64, err error) {
 	}
 }
 
-func (s *sender) Write(p []byte) (n int, err error) {
+// Write sends bytes, or while a stream is sent keeps a few for the next.
+func (s *sender) Write(p []byte) (int, error) {
+	if s.buf != nil && len(p) < small {
+		if err := s.room(len(p)); err != nil {
+			return 0, err
+		}
+		*s.buf = append(*s.buf, p...)
+		return len(p), nil
+	}
+	if err := s.flush(); err != nil {
+		return 0, err
+	}
+	return s.send(p)
+}
+
+func (s *sender) send(p []byte) (n int, err error) {
 	for n < len(p) {
 		if err := s.next(); err != nil {
 			return n, err
@@ -69,8 +95,37 @@ func (s *sender) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
+// room makes sure that n bytes more have a place in the buffer.
+func (s *sender) room(n int) error {
+	if s.err == nil && len(*s.buf)+n > gather {
+		return s.flush()
+	}
+	return s.err
+}
+
+func (s *sender) flush() error {
+	if s.buf == nil || len(*s.buf) == 0 || s.err != nil {
+		return s.err
+	}
+	_, err := s.send(*s.buf)
+	*s.buf = (*s.buf)[:0]
+	return err
+}
+
 // WriteFile sends part of a file.
 func (s *sender) WriteFile(f *os.File, off, n int64) error {
+	if s.buf != nil && n < small {
+		if err := s.room(int(n)); err != nil {
+			return err
+		}
+		at := len(*s.buf)
+		*s.buf = (*s.buf)[:at+int(n)]
+		_, err := f.ReadAt((*s.buf)[at:], off)
+		return err
+	}
+	if err := s.flush(); err != nil {
+		return err
+	}
 	for n > 0 {
 		if err := s.next(); err != nil {
 			return err
@@ -94,11 +149,24 @@ func copyFile(conn net.Conn, f *os.File, off, n int64) (int64, error) {
 	return m, err
 }
 
-// bulk says that much is to come, in pieces that need not go out one by one.
-func (s *sender) bulk(on bool) {
+// begin says that a stream is to come, whose pieces need not go out one by one.
+func (s *sender) begin() {
+	s.buf = buffers.Get().(*[]byte)
 	if t, ok := s.conn.(*net.TCPConn); ok {
-		t.SetNoDelay(!on) // else it is only slower
+		t.SetNoDelay(false) // else it is only slower
 	}
+}
+
+// end sends what of a stream is still here.
+func (s *sender) end() error {
+	err := s.flush()
+	*s.buf = (*s.buf)[:0]
+	buffers.Put(s.buf)
+	s.buf = nil
+	if t, ok := s.conn.(*net.TCPConn); ok {
+		t.SetNoDelay(true)
+	}
+	return err
 }
 
 // linger ends the connection so that what was sent arrives. What the client has
