@@ -52,6 +52,10 @@ func gatherKinds() []gatherKind {
 		{"local", "[DIR…]", "trees of files: all of them, unchanged, and with one file changed", (*gatherBench).local},
 		{"hosts", "", "many small hosts, politely: what the hosts saw", (*gatherBench).world},
 		{"traps", "", "a site that never ends: how many requests until the Gatherer does", (*gatherBench).traps},
+		{"export", "[DIR…]", "what a stream of all summaries costs, beside a request for each object", (*gatherBench).export},
+		{"ftp", "", "small files of an FTP server, with connections that are kept and without", (*gatherBench).ftp},
+		{"known", "", "a Gatherer that knows very many URLs: its memory, and its start", (*gatherBench).known},
+		{"fake", "DIR", "a process of known's", (*gatherBench).fake},
 		{"visit", "DIR", "one visit of the Gatherer whose state is in DIR; the others call it", (*gatherBench).visit},
 	}
 }
@@ -97,6 +101,8 @@ func (b *gatherBench) flags(fl *pflag.FlagSet) {
 	fl.IntVar(&b.hosts, "hosts", 10_000, "hosts, known: so many servers")
 	fl.IntVar(&b.pages, "pages", 6, "hosts: pages of each")
 	fl.DurationVar(&b.delay, "delay", time.Second, "hosts: between two requests to one of them")
+	fl.IntVar(&b.urls, "urls", 1_000_000, "known: so many URLs")
+	fl.IntVar(&b.files, "files", 0, "ftp, export: so many files (default: 1000, 2300)")
 	fl.DurationVar(&b.most, "most", 2*time.Minute, "traps: stop a Gatherer that does not end by itself after this long")
 }
 
@@ -133,12 +139,17 @@ func (b *gatherBench) begin(dir, conf string) error {
 }
 
 // child makes a visit in a process of its own.
-func (b *gatherBench) child(ctx context.Context, name, dir string, std std) (r gathering, err error) {
+func (b *gatherBench) child(ctx context.Context, name, dir string, std std) (gathering, error) {
+	return b.process(ctx, name, dir, []string{"bench", "gather", "visit"}, std)
+}
+
+// process runs a command of this program on the folder of a Gatherer; what it
+// did and took is the line that it prints.
+func (b *gatherBench) process(ctx context.Context, name, dir string, args []string, std std) (r gathering, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return r, err
 	}
-	args := []string{"bench", "gather", "visit"}
 	if b.profile != "" {
 		args = append(args, "--profile", b.profile+"."+name)
 	}
