@@ -88,7 +88,7 @@ func (v *visit) finish(t time.Time) {
 func (v *visit) Handle(ctx context.Context, p *crawl.Page) {
 	o, _, err := essence.Summarize(ctx, essence.Input{
 		URL: p.URL, Type: p.Type, Size: p.Size, Modified: p.Modified,
-		Head: p.Head, Rest: p.Rest, FullText: v.conf.fullText,
+		Head: p.Head, Rest: p.Rest, FullText: v.conf.fullText && !p.NoArchive,
 	})
 	if err != nil {
 		p.Outcome, p.Why = crawl.Failed, err.Error()

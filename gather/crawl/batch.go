@@ -27,6 +27,7 @@ type batch struct {
 // update runs one transaction of the writer. When it fails, memory is what the
 // database is.
 func (f *DB) update(do func(b *batch) error) error {
+	var own map[ServerID][]DocID
 	err := f.db.Update(func(tx *bbolt.Tx) error {
 		f.mu.Lock()
 		first := f.last + 1
@@ -37,8 +38,16 @@ func (f *DB) update(do func(b *batch) error) error {
 		if err := do(b); err != nil {
 			return err
 		}
+		own = b.own
 		return b.end()
 	})
+	f.mu.Lock()
+	for id := range own {
+		if err == nil {
+			f.servers[id-1].listed = f.servers[id-1].own
+		}
+	}
+	f.mu.Unlock()
 	if err != nil {
 		if again := f.load(); again != nil {
 			f.lg.Error("database", "err", again)

@@ -187,10 +187,8 @@ func (r *recorder) vanished(folder DocID, now []DocID) error {
 				continue
 			}
 			switch d.State {
-			case Folder:
-				todo = append(todo, child)
-				fallthrough
-			case New, Broken, Vanished:
+			case Folder, New, Broken, Vanished:
+				todo = append(todo, child) // with what it has, or had before its server missed it
 				d.State, d.Visit = Vanished, r.state.Number
 				err = r.b.put(&d)
 			case Stored:

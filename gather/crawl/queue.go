@@ -215,7 +215,7 @@ func (f *DB) queueOf(ctx context.Context, s *Server, state *Visited, yield func(
 		n = s.done
 	}
 	if !state.Open || state.Queued || !polite(s.Origin) {
-		n = s.own
+		n = s.listed
 	}
 	for {
 		for _, u := range urls {
@@ -223,7 +223,7 @@ func (f *DB) queueOf(ctx context.Context, s *Server, state *Visited, yield func(
 				return false
 			}
 		}
-		if urls = urls[:0]; n >= s.own {
+		if urls = urls[:0]; n >= s.listed {
 			return true
 		}
 		err := f.db.View(func(tx *bbolt.Tx) error {

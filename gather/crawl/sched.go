@@ -84,7 +84,7 @@ func (v *visit) site(id ServerID) *host {
 		s.strict = v.searches(s)
 		if v.listed(s) {
 			s.read = v.from(k)
-			s.left = int(k.own - s.read)
+			s.left = int(k.listed - s.read)
 			v.queued += s.left
 		}
 		s.trap = &trapGuard{trap: NewTrap(k.closed...)}
@@ -97,7 +97,7 @@ func (v *visit) site(id ServerID) *host {
 // from is where a visit begins in a server's list: where it was cut off, or the
 // visit before had to leave the server; else at its beginning. mu is held.
 func (v *visit) from(k *Server) uint32 {
-	if k.visit == v.state.Number || k.done < k.own && k.visit > 0 {
+	if k.visit == v.state.Number || k.done < k.listed && k.visit > 0 {
 		return k.done
 	}
 	return 0
@@ -138,7 +138,7 @@ func (v *visit) ready(s *host) {
 }
 
 func (v *visit) hasWork(s *host) bool {
-	return len(s.again) > 0 || s.fronts > 0 && !s.stuck || len(s.ahead) > 0 || v.listed(s) && s.read < v.f.servers[s.id-1].own
+	return len(s.again) > 0 || s.fronts > 0 && !s.stuck || len(s.ahead) > 0 || v.listed(s) && s.read < v.f.servers[s.id-1].listed
 }
 
 // wake has a worker look at the heap at a time. mu is held.
@@ -288,7 +288,7 @@ func (v *visit) next(s *host) (p *Page, err error) {
 			if p, err = v.nextListed(s, id, place); p != nil || err != nil {
 				return p, err
 			}
-		case v.listed(s) && s.read < v.f.servers[s.id-1].own:
+		case v.listed(s) && s.read < v.f.servers[s.id-1].listed:
 			if err := v.refill(s); err != nil {
 				return nil, err
 			}
@@ -362,7 +362,7 @@ func (v *visit) refill(s *host) error {
 	v.mu.Lock()
 	if err == nil && len(ids) == 0 {
 		v.f.lg.Error("queue", "server", s.origin, "err", errRecord)
-		lost := int(v.f.servers[s.id-1].own - from) // of the list, not the documents: the next visit asks again
+		lost := int(v.f.servers[s.id-1].listed - from) // of the list, not the documents: the next visit asks again
 		s.read += uint32(lost)
 		s.left -= lost
 		v.queued -= lost

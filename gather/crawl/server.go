@@ -25,6 +25,7 @@ type Server struct {
 	Why       string    // it is left alone, or ""
 
 	own    uint32   // entries in its list of documents
+	listed uint32   // ... once they are written
 	visit  uint64   // that dealt with
 	done   uint32   // so many of them, from the first
 	closed []string // the shapes of its URLs that are traps
@@ -62,6 +63,7 @@ func decodeServer(b []byte) (s Server, err error) {
 	for range min(closed, maxClosed) {
 		s.closed = append(s.closed, r.string())
 	}
+	s.listed = s.own
 	if r.bad || len(r.b) != 0 || closed > maxClosed {
 		return Server{}, errRecord
 	}

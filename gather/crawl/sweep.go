@@ -181,6 +181,9 @@ func (v *visit) condemned() (pages []*Page, err error) {
 			}
 			p := v.page(d)
 			p.Outcome, p.Why, p.final = Outcome(val[0]), string(val[1:]), true
+			if to, ok := strings.CutPrefix(p.Why, "to "); ok && p.Outcome == Moved {
+				p.links = []string{to}
+			}
 			pages = append(pages, p)
 		}
 		return nil

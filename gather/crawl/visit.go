@@ -337,7 +337,7 @@ func (v *visit) count(ctx context.Context) error {
 	for i := range v.f.servers {
 		k := &v.f.servers[i]
 		k.Why = ""
-		if polite(k.Origin) && !v.state.Queued && k.own > v.from(k) {
+		if polite(k.Origin) && !v.state.Queued && k.listed > v.from(k) {
 			v.site(k.ID)
 		}
 	}

@@ -3,6 +3,7 @@ package crawl
 import (
 	"bytes"
 	"context"
+	"crypto/md5"
 	"errors"
 	"fmt"
 	"io"
@@ -128,6 +129,18 @@ func (k *keeper) Handle(_ context.Context, p *Page) {
 		panic("as the page says")
 	}
 	p.Result = all.String()
+}
+
+// A summer is a keeper that says what the MD5 of a page is.
+type summer struct{ *keeper }
+
+func newSummer() summer { return summer{newKeeper()} }
+
+func (s summer) Handle(ctx context.Context, p *Page) {
+	s.keeper.Handle(ctx, p)
+	if text, ok := p.Result.(string); ok {
+		p.MD5 = md5.Sum([]byte(text))
+	}
 }
 
 func (k *keeper) Commit(_ context.Context, pages []*Page) error {
