@@ -55,26 +55,27 @@ type Broker struct {
 	closing sync.Once
 	follows atomic.Bool // the index follows by itself: Run is running
 
-	mu         sync.Mutex // guards what follows, and nothing that waits
-	index      *held
-	text       string // of the config
-	config     *config
-	sources    map[string]*source
-	gcAt       time.Time
-	gcAsked    bool
-	gcRuns     bool
-	reindex    bool                   // asked for
-	rebuilding bool                   // the index is being made anew
-	next       *held                  // the one that is being made
-	again      chan struct{}          // closed and made anew when it is
-	trouble    error                  // of the last follow
-	damaged    map[store.OID]struct{} // objects that are not indexed because they cannot be read
-	commons    commons                // which words are common
-	followed   chan struct{}          // closed and made anew when the index has followed
-	stopped    bool
-	started    time.Time
-	total      counts
-	lastDone   time.Time
+	mu           sync.Mutex // guards what follows, and nothing that waits
+	index        *held
+	text         string // of the config
+	config       *config
+	sources      map[string]*source
+	gcAt         time.Time
+	gcAsked      bool
+	gcRuns       bool
+	reindex      bool                   // asked for
+	rebuilding   bool                   // the index is being made anew
+	next         *held                  // the one that is being made
+	again        chan struct{}          // closed and made anew when it is
+	trouble      error                  // of the last follow
+	mergeTrouble error                  // of the last merge of the index
+	damaged      map[store.OID]struct{} // objects that are not indexed because they cannot be read
+	commons      commons                // which words are common
+	followed     chan struct{}          // closed and made anew when the index has followed
+	stopped      bool
+	started      time.Time
+	total        counts
+	lastDone     time.Time
 }
 
 // A source is what the Broker knows of one entry of its config. Guarded by mu.

@@ -91,6 +91,7 @@ func (b *Broker) openFiles(n int, files indexFiles, memory int64) (h *held, err 
 	h = &held{files: files, number: n, closed: make(chan struct{})}
 	h.users.Store(1)
 	set := index.Settings{NoPositions: !files.positions, NoNumbers: !files.numbers, Memory: memory, Source: texts{b}, Log: b.lg}
+	set.Merged = func(err error) { b.merged(h, err) }
 	if files.engine == engineBlock {
 		h.Engine, err = block.Open(b.indexDir(n), set, files.grain)
 	} else {
@@ -279,6 +280,19 @@ func (b *Broker) using(ask func(h *held) error) (err error) {
 		}
 	}
 	return err
+}
+
+// merged hears how the merging of an index ended: a segment that proves damaged
+// then is as bad as one that a search finds.
+func (b *Broker) merged(h *held, err error) {
+	b.mu.Lock()
+	was := b.mergeTrouble
+	b.mergeTrouble = err
+	b.mu.Unlock()
+	if err != nil || was != nil {
+		b.shown.complain("merge", "", err)
+	}
+	b.doubt(h, err)
 }
 
 // check reads all of the index, also what queries seldom need. What it finds

@@ -427,3 +427,30 @@ func TestSimilar(t *testing.T) {
 		t.Errorf("got %d searches, want the answer kept", now-asked)
 	}
 }
+
+// Damage that a merge meets has the index made anew, as that which a search
+// meets; whatever else fails stands in status and err until it goes well.
+func TestMerged(t *testing.T) {
+	b, want := full(t, t.TempDir(), "", 20)
+	b.merged(b.index, errors.New("disk on fire"))
+	if got := b.status(); !strings.Contains(got, "\nmerge-error='disk on fire'\n") || b.reindex {
+		t.Errorf("got status %s, anew %v", got, b.reindex)
+	}
+	if got := b.errText(); !strings.Contains(got, "merge: disk on fire") {
+		t.Errorf("got err %q", got)
+	}
+	b.merged(b.index, nil)
+	if got := b.status() + b.errText(); strings.Contains(got, "fire") {
+		t.Errorf("got %s, want it forgotten", got)
+	}
+	was := b.index.number
+	b.merged(b.index, fmt.Errorf("segment-1: %w", index.ErrCorrupt))
+	must(t, b.catchUp(ctx))
+	if b.index.number == was {
+		t.Error("got the damaged index, want another")
+	}
+	holds(t, b, want)
+	if got := b.lastEvents(); !strings.Contains(got, "event=damaged err='segment-1") {
+		t.Errorf("got events %s", got)
+	}
+}

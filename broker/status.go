@@ -50,7 +50,7 @@ func (b *Broker) status() string {
 	for _, what := range []struct {
 		name string
 		err  error
-	}{{"store-error", serr}, {"index-error", b.trouble}} {
+	}{{"store-error", serr}, {"index-error", b.trouble}, {"merge-error", b.mergeTrouble}} {
 		if what.err != nil {
 			line(ndb.Of(what.name, what.err))
 		}

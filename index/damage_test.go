@@ -270,3 +270,46 @@ func TestApplyToDamage(t *testing.T) {
 		}
 	}
 }
+
+// A merge that meets a damaged segment says so to who listens, and one that goes
+// well that it did.
+func TestMergedHears(t *testing.T) {
+	dir := t.TempDir()
+	heard := make(chan error, 10)
+	open := func() *engine {
+		t.Helper()
+		e, err := openEngine(dir, Settings{Workers: 1, Merged: func(err error) { heard <- err }})
+		must(t, err)
+		return e
+	}
+	e := open()
+	add := func(n int) {
+		t.Helper()
+		for i := range n {
+			var docs []Doc
+			for k := range 20 {
+				docs = append(docs, Doc{ID: ID{byte(n), byte(i), byte(k)}, Fields: []Field{{"body", "words of all"}}})
+			}
+			must(t, e.Apply(context.Background(), Docs(docs), nil, "m"))
+		}
+	}
+	add(8)
+	if err := <-heard; err != nil {
+		t.Errorf("got %v, want nothing of a good merge", err)
+	}
+	add(3)
+	must(t, e.Close())
+	for name, b := range contents(t, dir) {
+		if name != segfile.ManifestName {
+			x := segfiletest.Extents(b, layout())["postings"]
+			b[x.From] ^= 1
+			must(t, os.WriteFile(filepath.Join(dir, name), b, 0o666))
+		}
+	}
+	e = open()
+	defer func() { e.Close() }()
+	add(7)
+	if err := <-heard; !errors.Is(err, ErrCorrupt) {
+		t.Errorf("got %v, want %v", err, ErrCorrupt)
+	}
+}

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 
 	"harvest/index/dict"
+	"harvest/index/segfile"
 )
 
 // A view is the index at one time. It never changes once it is the current
@@ -49,6 +50,7 @@ type engine struct {
 	cache *dict.Cache // lists of terms, for patterns
 
 	searchers sync.Pool // of *searcher
+	pace      segfile.Pace
 
 	cur  atomic.Pointer[view]
 	off  atomic.Bool

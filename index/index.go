@@ -68,6 +68,10 @@ type Settings struct {
 	Source Source
 
 	Log *slog.Logger // of what goes on in the background; nil: nothing
+
+	// Merged hears, in the background, how merging ended, each time: nil, or
+	// why there are more segments than there should be. Nil: nobody does.
+	Merged func(err error)
 }
 
 // MaxKey is the longest value that has a key, in bytes.

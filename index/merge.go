@@ -18,6 +18,7 @@ import (
 // by part in their order.
 type merger struct {
 	ctx   context.Context
+	turn  *segfile.Turn
 	w     *segmentWriter
 	in    []input
 	n     uint32 // documents
@@ -55,12 +56,12 @@ type input struct {
 // merge writes parts as one segment. What it takes of memory beside three
 // buffers is 5 bytes a document, 8 more of those of parts with documents
 // gone, and 4 bytes for each value of the one attribute that has the most.
-func merge(ctx context.Context, parts []part, path string) error {
+func merge(ctx context.Context, turn *segfile.Turn, parts []part, path string) error {
 	w, err := createSegment(path)
 	if err != nil {
 		return err
 	}
-	m := &merger{ctx: ctx, w: w}
+	m := &merger{ctx: ctx, turn: turn, w: w}
 	w.Fail(m.run(parts))
 	return w.close()
 }
@@ -178,8 +179,10 @@ func (m *merger) dictionary(of func(*input) (*dict.Dict, error), merged func(ter
 	}
 	have := make([]*input, 0, len(m.in))
 	for n := 0; ; n++ {
-		if n%1024 == 0 && m.ctx.Err() != nil {
-			return m.ctx.Err()
+		if n%1024 == 0 {
+			if err := m.turn.Next(m.ctx); err != nil {
+				return err
+			}
 		}
 		if have = m.least(have[:0]); len(have) == 0 {
 			return nil
@@ -580,25 +583,30 @@ func (e *engine) mergeAll(ctx context.Context) {
 			return
 		case <-e.kick:
 		}
-		err := e.mergeDue(ctx)
+		tried, err := e.mergeDue(ctx)
 		if err != nil && ctx.Err() == nil {
 			e.log.Error("merge", "err", err) // it is tried again after the next Apply
 		}
 		e.settled(err, make(chan struct{}))
+		if tried && e.set.Merged != nil && ctx.Err() == nil {
+			e.set.Merged(err)
+		}
 	}
 }
 
-func (e *engine) mergeDue(ctx context.Context) error {
+// mergeDue merges what is to be merged, and tells whether there was anything.
+func (e *engine) mergeDue(ctx context.Context) (tried bool, err error) {
 	for ctx.Err() == nil {
 		set := pick(e.cur.Load().parts)
 		if set == nil {
-			return nil
+			return tried, nil
 		}
+		tried = true
 		if err := e.mergeOnce(ctx, set); err != nil {
-			return err
+			return tried, err
 		}
 	}
-	return ctx.Err()
+	return tried, ctx.Err()
 }
 
 // settled tells those who wait; next is for those who wait again.
@@ -615,7 +623,7 @@ func (e *engine) settled(err error, next chan struct{}) {
 // mergeOnce puts one segment in the place of a set.
 func (e *engine) mergeOnce(ctx context.Context, set []part) error {
 	path, number := e.create()
-	if err := merge(ctx, set, path); err != nil {
+	if err := merge(ctx, e.pace.Merge(), set, path); err != nil {
 		return err
 	}
 	s, err := openSegment(path, number)

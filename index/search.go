@@ -73,6 +73,8 @@ func (e *engine) Search(ctx context.Context, q query.Node, opt Options) (Results
 		return Results{}, err
 	}
 	defer runtime.KeepAlive(v) // and so of the maps
+	e.pace.Begin()
+	defer e.pace.End()
 	return e.search(ctx, v, q, opt)
 }
 

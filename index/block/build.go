@@ -303,7 +303,7 @@ func (b *builder) finish(ctx context.Context, path string) (bool, error) {
 	for i, s := range b.runs {
 		parts[i] = part{segment: s}
 	}
-	return true, merge(ctx, parts, path, b.grain, b.coarse)
+	return true, merge(ctx, nil, parts, path, b.grain, b.coarse)
 }
 
 // close ends the workers and removes the runs.

@@ -42,6 +42,7 @@ type engine struct {
 	quit    context.CancelFunc // of the merge that runs
 	merges  sync.WaitGroup
 	files   atomic.Uint64 // of temporary names
+	pace    segfile.Pace
 }
 
 // defaultMemory is what Settings.Memory 0 means.
@@ -280,18 +281,20 @@ func (e *engine) startMerge(v *view) {
 	e.merging, e.quit = true, quit
 	e.merges.Go(func() {
 		defer quit()
+		var err error
 		for set != nil {
-			if set = e.merge(ctx, set); set == nil {
-				return
-			}
+			set, err = e.merge(ctx, set)
+		}
+		if e.set.Merged != nil && ctx.Err() == nil {
+			e.set.Merged(err)
 		}
 	})
 }
 
 // merge puts one segment in place of some and gives the next to be merged.
-func (e *engine) merge(ctx context.Context, set []part) []part {
+func (e *engine) merge(ctx context.Context, set []part) (next []part, _ error) {
 	path := e.temporary()
-	err := merge(ctx, set, path, e.grain, e.coarse)
+	err := merge(ctx, e.pace.Merge(), set, path, e.grain, e.coarse)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if err == nil && ctx.Err() == nil {
@@ -303,11 +306,11 @@ func (e *engine) merge(ctx context.Context, set []part) []part {
 			e.set.Log.Error("merge", "dir", e.dir, "err", err)
 		}
 		e.merging = false
-		return nil
+		return nil, err
 	}
-	next := e.cur.Load().pick()
+	next = e.cur.Load().pick()
 	e.merging = next != nil
-	return next
+	return next, nil
 }
 
 // swap makes the segment at path current in place of those it was made of,

@@ -23,7 +23,7 @@ type source interface {
 
 // combine writes the terms of all sources. At Tiny documents become blocks if
 // a source knows no better, or there are too many.
-func combine(ctx context.Context, w *segmentWriter, sources []source) error {
+func combine(ctx context.Context, turn *segfile.Turn, w *segmentWriter, sources []source) error {
 	var live []source
 	for _, s := range sources {
 		if s.next() {
@@ -35,8 +35,10 @@ func combine(ctx context.Context, w *segmentWriter, sources []source) error {
 	var term []byte
 	var li list
 	for n := 0; len(live) > 0; n++ {
-		if n%4096 == 0 && ctx.Err() != nil {
-			return ctx.Err()
+		if n%4096 == 0 {
+			if err := turn.Next(ctx); err != nil {
+				return err
+			}
 		}
 		least := live[0].term()
 		for _, s := range live[1:] {
@@ -141,7 +143,7 @@ func (b *builder) write(ctx context.Context, path string, l *layout, grain Grain
 	for _, w := range b.workers {
 		sources = append(sources, newWorkerSource(w, l))
 	}
-	if err := combine(ctx, out, sources); err != nil {
+	if err := combine(ctx, nil, out, sources); err != nil {
 		return out.drop(err)
 	}
 	b.held.Store(0)
@@ -303,7 +305,7 @@ type part struct {
 func (p *part) live() int { return int(p.segment.docs) - p.gone.Count() }
 
 // merge writes what is left of parts as one segment.
-func merge(ctx context.Context, parts []part, path string, grain Grain, coarse coarseness) error {
+func merge(ctx context.Context, turn *segfile.Turn, parts []part, path string, grain Grain, coarse coarseness) error {
 	var c census
 	for i := range parts {
 		p := &parts[i]
@@ -340,7 +342,7 @@ func merge(ctx context.Context, parts []part, path string, grain Grain, coarse c
 		sources = append(sources, newSegmentSource(&parts[i], l, first))
 		first += uint32(parts[i].live())
 	}
-	if err := combine(ctx, w, sources); err != nil {
+	if err := combine(ctx, turn, w, sources); err != nil {
 		return w.drop(err)
 	}
 	return w.close()

@@ -46,6 +46,8 @@ func (e *engine) Search(ctx context.Context, q query.Node, opt index.Options) (i
 		return index.Results{}, err
 	}
 	defer runtime.KeepAlive(v)
+	e.pace.Begin()
+	defer e.pace.End()
 	s := &search{engine: e, ctx: ctx, opt: opt, cut: make(map[string]*terms), patterns: make(map[string]*pattern)}
 	if s.matcher, err = index.Compile(q, opt); err != nil {
 		return index.Results{}, err
