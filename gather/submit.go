@@ -98,10 +98,10 @@ func submittable(c *config, line string) (string, error) {
 		return "", err
 	}
 	if host, _ := splitHost(u); host == "" {
-		return "", fmt.Errorf("not of a server: %w", iofs.ErrPermission)
+		return "", fmt.Errorf("not of a server: %w", iofs.ErrInvalid)
 	}
 	if why := c.exclude(u, false); why != "" {
-		return "", fmt.Errorf("%s: %w", why, iofs.ErrPermission)
+		return "", fmt.Errorf("%s: %w", why, iofs.ErrInvalid)
 	}
 	return u, nil
 }
