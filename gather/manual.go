@@ -173,12 +173,12 @@ func (h *hand) merged(auto []byte, updated time.Time) ([]byte, error) {
 // Whatever gathers goes through it and never to the store itself.
 func (g *Gatherer) keep(ctx context.Context, changes []store.Change) error {
 	m := g.manual
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.n.Load() == 0 {
 		_, err := g.store.Apply(ctx, changes)
 		return err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	out := slices.Clone(changes)
 	touched, err := m.takeIn(out)
 	if err != nil {
@@ -259,18 +259,22 @@ func (m *manual) takeOne(tx *bbolt.Tx, c *store.Change, h *hand) (note func(*bbo
 	return func(tx *bbolt.Tx) error { return tx.Bucket([]byte("auto")).Put(oid[:], body) }, nil
 }
 
-// clean says that the store has objects merged. mu is held.
-func (m *manual) clean(oids []store.OID) error {
+// clean says that the store has objects merged, and drops what the machine has
+// found of those that nothing is written about: both at once, since without it
+// an object that is not merged is taken for one that was made by hand. mu is held.
+func (m *manual) clean(oids []store.OID, bare ...store.OID) error {
 	if len(oids) == 0 {
 		return nil
 	}
 	return m.db.Update(func(tx *bbolt.Tx) error {
+		var errs []error
 		for _, oid := range oids {
-			if err := tx.Bucket([]byte("dirty")).Delete(oid[:]); err != nil {
-				return err
-			}
+			errs = append(errs, tx.Bucket([]byte("dirty")).Delete(oid[:]))
 		}
-		return nil
+		for _, oid := range bare {
+			errs = append(errs, tx.Bucket([]byte("auto")).Delete(oid[:]))
+		}
+		return errors.Join(errs...)
 	})
 }
 
@@ -469,10 +473,7 @@ func (m *manual) merge(ctx context.Context, oids []store.OID) error {
 			_, err = m.g.store.Apply(ctx, changes)
 		}
 		if err == nil {
-			err = m.forget(drop)
-		}
-		if err == nil {
-			err = m.clean(some)
+			err = m.clean(some, drop...)
 		}
 		if err != nil {
 			return err
@@ -520,22 +521,6 @@ func firstMade(tx *bbolt.Tx, oid store.OID) []byte {
 		return nil
 	}
 	return bytes.Clone(v)
-}
-
-// forget drops what the machine has found of objects that nothing is written
-// about: the store has it.
-func (m *manual) forget(oids []store.OID) error {
-	if len(oids) == 0 {
-		return nil
-	}
-	return m.db.Update(func(tx *bbolt.Tx) error {
-		for _, oid := range oids {
-			if err := tx.Bucket([]byte("auto")).Delete(oid[:]); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }
 
 // auto returns what the machine has found of an object that people have written
