@@ -23,7 +23,13 @@ func (g *Gatherer) explain(ctx context.Context, raw string) (string, error) {
 	g.mu.Unlock()
 	e := &explaining{g: g, c: c, url: u}
 	e.line(ndb.Of("url", u))
-	e.crawl()
+	lines, err := g.db.Explain(g.newVisit(c).plan, u)
+	if err != nil {
+		return "", err
+	}
+	for _, l := range lines {
+		e.line(l...)
+	}
 	d, err := g.db.Lookup(u)
 	if errors.Is(err, iofs.ErrNotExist) {
 		e.line(ndb.Of("state", "unknown"))
@@ -44,13 +50,6 @@ type explaining struct {
 }
 
 func (e *explaining) line(pairs ...ndb.Pair) { e.b.WriteString(ndb.Format(pairs...) + "\n") }
-
-// crawl tells what the configuration says of fetching it.
-func (e *explaining) crawl() {
-	if why := e.c.exclude(e.url, false); why != "" {
-		e.line(ndb.Of("excluded", why))
-	}
-}
 
 // document tells of one that is known.
 func (e *explaining) document(ctx context.Context, d *crawl.Doc) error {

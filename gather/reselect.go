@@ -462,8 +462,13 @@ func (k *carrier) move(m *move, pool *store.Store, d due) error {
 	switch {
 	case err != nil:
 	case !d.in && here:
-		_, err = m.leave(k.g.store, d.oid)
-		k.out++
+		var there bool
+		if there, err = holds(pool, d.oid); there { // in both: it was leaving, or something hand-made stays
+			m.in = append(m.in, store.Change{Op: soif.Delete, OID: d.oid})
+		} else if err == nil {
+			_, err = m.leave(k.g.store, d.oid)
+			k.out++
+		}
 	case d.in && here: // in both, after a kill
 		m.end = append(m.end, store.Change{Op: soif.Delete, OID: d.oid})
 	case d.in:
