@@ -2,6 +2,7 @@ package gather
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	iofs "io/fs"
 	"strings"
@@ -77,6 +78,9 @@ func (g *Gatherer) submit(ctx context.Context, lines []string) (refused []refusa
 	if err := g.db.Submit(ctx, urls...); err != nil {
 		return refused, err
 	}
+	if err := g.scored(ctx, urls); err != nil {
+		return refused, err
+	}
 	for _, u := range urls {
 		g.journal.event("submitted", ndb.Of("url", u))
 	}
@@ -87,6 +91,26 @@ func (g *Gatherer) submit(ctx context.Context, lines []string) (refused []refusa
 		g.poke()
 	}
 	return refused, nil
+}
+
+// scored sees to it that the collection is chosen anew, after the visit that is to
+// come, when a submission has raised the score of what is stored.
+func (g *Gatherer) scored(ctx context.Context, urls []string) error {
+	for _, u := range urls {
+		d, err := g.db.Lookup(u)
+		if err == nil && d.State != crawl.Stored || errors.Is(err, iofs.ErrNotExist) {
+			continue
+		}
+		if err == nil {
+			err = lock(ctx, g.sel.placed)
+		}
+		if err != nil {
+			return err
+		}
+		defer func() { <-g.sel.placed }()
+		return g.unsettle()
+	}
+	return nil
 }
 
 // submittable checks what a stranger asks for. A document of this machine is

@@ -260,6 +260,29 @@ func TestExplain(t *testing.T) {
 	}
 }
 
+// TestSubmitScore: who is submitted may win over a copy, though it is not fetched
+// for a stranger, being of a private address.
+func TestSubmitScore(t *testing.T) {
+	const same = "<title>The same</title><p>These words stand in several places."
+	s := web(t, map[string]string{"/": "<a href=a.html>a</a><a href=mirror/a.html>b</a>", "/a.html": same, "/mirror/a.html": same})
+	r := run(t, t.TempDir(), "root url="+s.URL+"/ delay=0s\n")
+	r.must("run")
+	r.settle()
+	if got, want := names(r.objects(s.URL)), "/ /a.html"; got != want {
+		t.Fatalf("got %s, want %s", got, want)
+	}
+	if err := pour(t, r.Gatherer, "submit", s.URL+"/mirror/a.html\n", 4096); err != nil {
+		t.Fatal(err)
+	}
+	r.settle()
+	if got, want := names(r.objects(s.URL)), "/ /mirror/a.html"; got != want {
+		t.Errorf("after a submission: got %s, want %s\n%s", got, want, r.read("events"))
+	}
+	if got := r.read("duplicates"); !strings.Contains(got, "submitted=20>0") {
+		t.Errorf("duplicates: got %q", got)
+	}
+}
+
 // TestLinked: links are told, and count, between servers too: for what is
 // selected, for who wins among copies, and in top25.
 func TestLinked(t *testing.T) {
