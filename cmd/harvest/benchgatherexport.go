@@ -109,6 +109,7 @@ const streamReads = 200
 // streams over 9P.
 func (b *gatherBench) streams(ctx context.Context, dirs []string, conf, work string, std std) (all []streamCost, err error) {
 	state := filepath.Join(work, "state")
+	conf += gatherdLine
 	for _, d := range dirs {
 		conf += "root url=" + (&url.URL{Scheme: "file", Path: d + "/"}).String() + "\n"
 	}
@@ -134,7 +135,8 @@ func (b *gatherBench) streams(ctx context.Context, dirs []string, conf, work str
 		c.name = name
 		all = append(all, c)
 	}
-	return all, nil
+	old, err := s.gatherdCosts(ctx, "gather/"+benchName+"/status")
+	return append(all, old...), err
 }
 
 // cost is what it takes the server to have a file opened and read to its end by
