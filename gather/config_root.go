@@ -159,7 +159,9 @@ func (s *source) setting(e ndb.Entry, p ndb.Pair) (err error) {
 	case "outside":
 		s.Outside, err = e.Bool(p)
 	case "watch":
-		s.watch, err = e.Bool(p)
+		if s.watch, err = e.Bool(p); err == nil && s.watch && !strings.HasPrefix(s.URL, "file:") {
+			err = e.Errorf(p, "watch: only trees of files can be watched")
+		}
 	default:
 		err = s.rules.add(&s.Root, e, p)
 	}

@@ -146,8 +146,11 @@ func (g *Gatherer) status() string {
 	for _, pairs := range g.connections() {
 		line(pairs...)
 	}
-	if due := c.schedule.next(was.Ended, c.since); !due.IsZero() && state == "idle" {
+	if due := c.schedule.next(was.Whole, c.since); !due.IsZero() && state == "idle" {
 		line(ndb.Of("next", due))
+	}
+	if watched := g.watchFigures(); watched != nil {
+		line(watched...)
 	}
 	for _, i := range c.ignored() {
 		line(i...)

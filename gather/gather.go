@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -57,11 +58,13 @@ type Gatherer struct {
 	sel       *collecting
 	submits   bucket
 
-	wake chan struct{} // the schedule is to be looked at again
+	wake     chan struct{} // the schedule is to be looked at again
+	watching atomic.Pointer[watch]
 
 	// mu guards what follows.
 	mu      sync.Mutex
 	conf    *config
+	anew    chan struct{}      // closed when there is another conf
 	held    string             // "", "stopped" or "paused"
 	want    wish               // what was asked for and has not begun
 	cancel  context.CancelFunc // of the visit that runs, or nil
@@ -87,7 +90,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	g := &Gatherer{name: name, dir: dir, version: opt.Version, rt: opt.Transport, journal: newJournal(), wake: make(chan struct{}, 1), sel: newCollecting()}
+	g := &Gatherer{name: name, dir: dir, version: opt.Version, rt: opt.Transport, journal: newJournal(), wake: make(chan struct{}, 1), anew: make(chan struct{}), sel: newCollecting()}
 	if g.version == "" {
 		g.version = "0"
 	}
@@ -147,7 +150,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 	}
 	g.export = newExporter(g)
 	g.export.begin(g.conf.export.doors)
-	if was.Ended.IsZero() {
+	if was.Whole.IsZero() {
 		g.conf.since = time.Now()
 	}
 	g.visit = g.newVisit(g.conf)
@@ -268,6 +271,8 @@ func (g *Gatherer) setConfig(_ context.Context, text string) error {
 		return err
 	}
 	g.conf = c
+	close(g.anew)
+	g.anew = make(chan struct{})
 	g.poke()
 	return g.chooseAnew()
 }
@@ -293,6 +298,7 @@ func (g *Gatherer) Run(ctx context.Context) error {
 	defer others.Wait()
 	others.Go(func() { g.selectAll(ctx) })
 	others.Go(func() { g.export.serve(ctx) })
+	others.Go(func() { g.watchAll(ctx) })
 	for ctx.Err() == nil {
 		v, wait, err := g.next(time.Now())
 		if err != nil {
@@ -327,7 +333,7 @@ func (g *Gatherer) next(now time.Time) (*visit, time.Duration, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	w := g.want
-	due := g.conf.schedule.next(was.Ended, g.conf.since)
+	due := g.conf.schedule.next(was.Whole, g.conf.since)
 	if w.queue && !w.run && !was.Open { // or the last visit has taken it along
 		w.queue, err = g.isQueued()
 		g.want.queue = w.queue

@@ -284,6 +284,7 @@ type Visited struct {
 	Force   bool
 	Started time.Time
 	Ended   time.Time // of the last that came to its end
+	Whole   time.Time // of the last that came to its end and was of everything
 
 	seeded bool
 }
@@ -295,7 +296,7 @@ func (s *Visited) append(b []byte) []byte {
 			set |= 1 << i
 		}
 	}
-	for _, n := range []uint64{s.Number, set, unix(s.Started), unix(s.Ended)} {
+	for _, n := range []uint64{s.Number, set, unix(s.Started), unix(s.Ended), unix(s.Whole)} {
 		b = binary.BigEndian.AppendUint64(b, n)
 	}
 	return b
@@ -303,7 +304,11 @@ func (s *Visited) append(b []byte) []byte {
 
 func getVisited(tx *bbolt.Tx) (s Visited) {
 	b := tx.Bucket(metaBucket).Get([]byte("visit"))
-	if len(b) != 32 {
+	switch len(b) {
+	case 40:
+	case 32: // when all visits counted for the schedule
+		b = append(append([]byte(nil), b...), b[24:]...)
+	default:
 		return s
 	}
 	set := binary.BigEndian.Uint64(b[8:])
@@ -312,6 +317,7 @@ func getVisited(tx *bbolt.Tx) (s Visited) {
 		Open:   set&1 != 0, Queued: set&2 != 0, Force: set&4 != 0, seeded: set&8 != 0,
 		Started: fromUnix(binary.BigEndian.Uint64(b[16:])),
 		Ended:   fromUnix(binary.BigEndian.Uint64(b[24:])),
+		Whole:   fromUnix(binary.BigEndian.Uint64(b[32:])),
 	}
 }
 

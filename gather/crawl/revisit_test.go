@@ -1,8 +1,12 @@
 package crawl
 
 import (
+	"log/slog"
+	"path/filepath"
 	"testing"
 	"time"
+
+	"go.etcd.io/bbolt"
 )
 
 func TestByAge(t *testing.T) {
@@ -25,6 +29,30 @@ func TestByAge(t *testing.T) {
 	} {
 		if got := ByAge(&c.d); !got.Equal(c.want) {
 			t.Errorf("%s: got %v, want %v", name, got, c.want)
+		}
+	}
+}
+
+// TestWhole: what is queued by hand moves no schedule, and a record of before
+// there was a difference says the same for both.
+func TestWhole(t *testing.T) {
+	f, err := OpenDB(filepath.Join(t.TempDir(), "crawl.db"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	was := Visited{Number: 7, Started: time.Unix(1e9, 0), Ended: time.Unix(1e9+60, 0), Whole: time.Unix(1e9-60, 0)}
+	for _, c := range []struct {
+		n    int // bytes of the record
+		want time.Time
+	}{{40, was.Whole}, {32, was.Ended}, {31, time.Time{}}} {
+		if err := f.db.Update(func(tx *bbolt.Tx) error {
+			return tx.Bucket(metaBucket).Put([]byte("visit"), was.append(nil)[:c.n])
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := f.Visited(); err != nil || !got.Whole.Equal(c.want) {
+			t.Errorf("%d bytes: got %v, %v, want %v", c.n, got.Whole, err, c.want)
 		}
 	}
 }

@@ -179,6 +179,9 @@ func (v *visit) run(ctx context.Context) error {
 		v.keepPace()
 		if err == nil {
 			v.state.Open, v.state.Force, v.state.Ended = false, false, time.Now()
+			if !v.state.Queued {
+				v.state.Whole = v.state.Ended
+			}
 		}
 		return errors.Join(putCounts(b.tx, v.c, time.Since(v.began)), putVisited(b.tx, &v.state))
 	}))
@@ -219,7 +222,7 @@ func (v *visit) open() error {
 		switch {
 		case !s.Open:
 			s = Visited{Number: s.Number + 1, Open: true, Queued: v.plan.Queued, Force: v.plan.Force,
-				Started: time.Now(), Ended: s.Ended, seeded: v.plan.Queued}
+				Started: time.Now(), Ended: s.Ended, Whole: s.Whole, seeded: v.plan.Queued}
 			if err := errors.Join(b.tx.DeleteBucket(goneBucket), anew(b.tx, goneBucket)); err != nil {
 				return err
 			}
