@@ -319,7 +319,11 @@ func unescape(s string) string {
 		switch {
 		case n < len(s) && s[n] == ';':
 			n++
-			b.WriteString(html.UnescapeString(s[i:n]))
+			if t := html.UnescapeString(s[i:n]); strings.HasSuffix(t, ";") { // no such name
+				b.WriteString(s[i:n])
+			} else {
+				b.WriteString(t)
+			}
 		case strings.HasPrefix(s[i:n], "&#"), n == len(s) || s[n] != '=':
 			b.WriteString(shortReference(s[i:n]))
 		default:

@@ -75,7 +75,7 @@ func TestScale(t *testing.T) {
 	began, used := time.Now(), cpu()
 	for n := 0; n < urls; {
 		err := f.update(func(b *batch) error {
-			for range 200 { // pages
+			for range min(1000, (urls-n+page-1)/page) { // pages
 				var to []DocID
 				for range page {
 					d := Doc{URL: scaleURL(n, servers), State: New, Root: root, Depth: 3, Parent: DocID(n / page)}

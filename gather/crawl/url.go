@@ -118,6 +118,11 @@ func (b *base) fast(ref string) (string, bool) {
 		}
 		return b.origin + dots(ref), true
 	}
+	if isWeb(ref) {
+		if u, ok := fastURL(ref); ok {
+			return u, true
+		}
+	}
 	if strings.HasPrefix(ref, "//") || !plainPath(ref) {
 		return "", false
 	}

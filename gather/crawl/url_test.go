@@ -136,7 +136,7 @@ var refs = []string{
 	"", "#x", "a.html", "a.html#x", "./a", "../a", "../../../a", "a/../b", "a/.", "a/..", ".", "..", "/", "/a//b", "//other/x",
 	"?q", "?", "a?b/../c", "/a/b?x=/./y", "http://site/x", "http://site", "HTTP://SITE/X", "https://site/x", "http:x", "mailto:a@b",
 	"a:b", "a/b:c", "./a:b", "a b", "a\\b", "a%20b", "a%7Eb", "%2e%2e/a", "a'b", "a\"b", "a<b>", "\u00fc", "a\tb", " a ", "a;b=c", "...", "a/...",
-	"http://site//x", "http://site?x", "http://siteother/x", "http://site:80/x", "http://site:8080/x", "/..", "/.", "/../a/./", "a?", "x/?y", "~a", "a|b", "a`b", "a{b}", "a^b", "[a]", "a%C3%BCb", "%2F%2f", "%25", "%", "%4", "%2E/x", "a%2",
+	"http://site//x", "http://site?x", "http://siteother/x", "http://site:80/x", "http://www.other-site.example.org/a/../b?c", "https://127.0.0.1/x", "http://1.2.3/x", "http://a.b.3/x", "http://xn--a/x", "http://0x7f.1/x", "http://a..b/x", "http://-a/x", "http://a./x", "http://a-.b/x", "https:///x", "httpx://a/x", "http://a/b c", "http://u@a/x", "https://a.b//x/./y", "http://site:8080/x", "/..", "/.", "/../a/./", "a?", "x/?y", "~a", "a|b", "a`b", "a{b}", "a^b", "[a]", "a%C3%BCb", "%2F%2f", "%25", "%", "%4", "%2E/x", "a%2",
 }
 
 // TestResolve compares the short way with the standard's.

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"strings"
 
-	"golang.org/x/net/html"
-
 	"harvest/gather/soif"
 )
 
@@ -54,19 +52,20 @@ func sumHTML(w *worker, o *soif.Object, c *content, text []byte) {
 }
 
 func (p *page) read(text []byte) {
-	z := html.NewTokenizer(bytes.NewReader(text))
-	z.SetMaxBuf(len(text) + 1)
+	m := &markup{b: text}
 	for {
-		switch z.Next() {
-		case html.ErrorToken:
+		switch kind, text := m.next(); kind {
+		case nothing:
 			p.block()
 			return
-		case html.TextToken:
-			p.words(z.Text())
-		case html.StartTagToken, html.SelfClosingTagToken:
-			p.open(z)
-		case html.EndTagToken:
-			p.end(tagName(z.Raw()))
+		case aText:
+			p.words(unescapeText(text))
+		case rawText:
+			p.words(text)
+		case opening:
+			p.open(m)
+		case closing:
+			p.end(m.name)
 		}
 	}
 }
@@ -119,33 +118,32 @@ func (p *page) words(t []byte) {
 	}
 }
 
-func (p *page) open(z *html.Tokenizer) {
-	name := tagName(z.Raw())
-	more := true
+func (p *page) open(m *markup) {
+	name := m.name
 	p.skip = false
 	switch string(name) {
-	case "a", "area", "html", "meta":
-		_, more = z.TagName() // goes on to the attributes
+	case "a", "area":
+		p.link(m)
+		return
+	case "html":
+		for more := true; more; {
+			var k, v []byte
+			if k, v, more = m.attribute(); isName(k, "lang") && len(v) < 20 {
+				p.language = words(unescapeValue(v))
+			}
+		}
+		return
+	case "meta":
+		p.metaTag(m)
+		return
 	}
+	m.skip()
 	switch string(name) {
 	case "script", "style":
 		p.skip = true
 	case "title":
 		p.inTitle = len(p.title) == 0
 		p.skip = !p.inTitle // of an SVG
-	case "a", "area":
-		if more {
-			p.link(z)
-		}
-	case "html":
-		for more {
-			var k, v []byte
-			if k, v, more = z.TagAttr(); string(k) == "lang" && len(v) < 20 {
-				p.language = words(v)
-			}
-		}
-	case "meta":
-		p.metaTag(z, more)
 	case "h1", "h2", "h3", "h4", "h5", "h6":
 		p.block()
 		p.head = len(p.text)
@@ -219,27 +217,46 @@ func (p *page) heading() {
 // maxLinks bounds the references kept of one page.
 const maxLinks = 1000
 
-func (p *page) link(z *html.Tokenizer) {
+func (p *page) link(m *markup) {
+	met := false
 	for more := true; more; {
 		var k, v []byte
-		k, v, more = z.TagAttr()
-		if string(k) != "href" {
+		k, v, more = m.attribute()
+		if met || !isName(k, "href") {
 			continue
 		}
-		if i := bytes.IndexByte(v, '#'); i >= 0 {
-			v = v[:i]
-		}
-		if v = bytes.TrimSpace(v); len(v) == 0 || len(v) > 2048 || len(p.links) >= maxLinks ||
-			bytes.HasPrefix(v, []byte("javascript:")) || bytes.ContainsAny(v, " \t\r\n") {
-			return
-		}
-		if _, dup := p.seen[string(v)]; !dup {
-			s := string(v)
-			p.seen[s] = struct{}{}
-			p.links = append(p.links, s)
-		}
+		met = true
+		p.refer(unescapeValue(v))
+	}
+}
+
+// refer keeps a reference, without its fragment, if it is new.
+func (p *page) refer(v []byte) {
+	if i := bytes.IndexByte(v, '#'); i >= 0 {
+		v = v[:i]
+	}
+	if v = bytes.TrimSpace(v); len(v) == 0 || len(v) > 2048 || len(p.links) >= maxLinks ||
+		bytes.HasPrefix(v, []byte("javascript:")) || bytes.ContainsAny(v, " \t\r\n") {
 		return
 	}
+	if _, dup := p.seen[string(v)]; !dup {
+		s := string(v)
+		p.seen[s] = struct{}{}
+		p.links = append(p.links, s)
+	}
+}
+
+// isName compares the name of an attribute, whatever its case.
+func isName(k []byte, want string) bool {
+	if len(k) != len(want) {
+		return false
+	}
+	for i, c := range k {
+		if c|0x20 != want[i] {
+			return false
+		}
+	}
+	return true
 }
 
 // metaNames are the META tags kept besides author, description and keywords.
@@ -248,16 +265,16 @@ var metaNames = map[string]bool{
 	"dc.description": true, "dc.publisher": true, "dc.language": true, "copyright": true, "classification": true,
 }
 
-func (p *page) metaTag(z *html.Tokenizer, more bool) {
+func (p *page) metaTag(m *markup) {
 	var name, value string
-	for more {
+	for more := true; more; {
 		var k, v []byte
-		k, v, more = z.TagAttr()
-		switch string(k) {
-		case "name":
-			name = strings.ToLower(words(v))
-		case "content":
-			value = words(v)
+		k, v, more = m.attribute()
+		switch {
+		case isName(k, "name"):
+			name = strings.ToLower(words(unescapeValue(v)))
+		case isName(k, "content"):
+			value = words(unescapeValue(v))
 		}
 	}
 	switch name {

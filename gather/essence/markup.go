@@ -1,0 +1,281 @@
+package essence
+
+import (
+	"bytes"
+	"html"
+	"strings"
+)
+
+// markup reads HTML as the standard's tokenizer would, less what a summary has
+// no use for: comments, and attributes that nobody asks for. It works on the
+// bytes as they are and copies none, which makes it several times as fast.
+type markup struct {
+	b    []byte
+	at   int
+	name []byte // of the tag last read, in small letters, if it means something (known)
+	raw  []byte // the name of the element whose text has no markup in it, nil outside
+}
+
+// A part is what markup is made of.
+type part byte
+
+const (
+	nothing part = iota // the document has ended
+	aText               // which may have character references
+	rawText             // which has none
+	opening             // a tag; its attributes are to be read before the next part
+	closing             // a tag
+)
+
+// next reads the next part, and returns the text if it is one.
+func (m *markup) next() (part, []byte) {
+	if m.raw != nil {
+		kind, text := m.rawText()
+		if len(text) > 0 {
+			return kind, text
+		}
+	}
+	start := m.at
+	for m.at < len(m.b) {
+		i := bytes.IndexByte(m.b[m.at:], '<')
+		if i < 0 {
+			m.at = len(m.b)
+			break
+		}
+		m.at += i
+		if !m.begins() {
+			m.at++
+			continue
+		}
+		if m.at > start {
+			return aText, m.b[start:m.at]
+		}
+		if kind := m.tag(); kind != nothing {
+			return kind, nil
+		}
+		start = m.at
+	}
+	if m.at > start {
+		return aText, m.b[start:m.at]
+	}
+	return nothing, nil
+}
+
+// begins reports whether the '<' at at begins anything.
+func (m *markup) begins() bool {
+	if m.at+1 >= len(m.b) {
+		return false
+	}
+	c := m.b[m.at+1]
+	return isLetter(c) || c == '/' && m.at+2 < len(m.b) || c == '!' || c == '?'
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+
+// tag reads what begins at at: a tag, or a comment, which is nothing.
+func (m *markup) tag() part {
+	rest := m.b[m.at:]
+	switch {
+	case bytes.IndexByte(rest, '>') < 0: // the document ends in it
+		m.at = len(m.b)
+	case isLetter(rest[1]):
+		m.name = tagName(rest)
+		raw := rawName(rest[1:])
+		m.at += 1 + nameLength(rest[1:])
+		if m.raw = nil; raw > 0 {
+			m.raw = rest[1 : 1+raw]
+		}
+		return opening
+	case rest[1] == '/' && isLetter(rest[2]):
+		m.name = tagName(rest)
+		m.at += 2
+		m.skip()
+		return closing
+	case bytes.HasPrefix(rest, []byte("<!--")):
+		m.comment(rest)
+	default:
+		m.pass(rest, ">")
+	}
+	return nothing
+}
+
+func (m *markup) comment(rest []byte) {
+	body := rest[4:]
+	switch {
+	case bytes.HasPrefix(body, []byte(">")), bytes.HasPrefix(body, []byte("->")):
+		m.pass(rest, ">")
+		return
+	}
+	end, last := bytes.Index(body, []byte("-->")), 3
+	if i := bytes.Index(body, []byte("--!>")); i >= 0 && (end < 0 || i < end) {
+		end, last = i, 4
+	}
+	if end < 0 {
+		m.at = len(m.b)
+		return
+	}
+	m.at += 4 + end + last
+}
+
+// pass goes on past the next end.
+func (m *markup) pass(rest []byte, end string) {
+	if i := bytes.Index(rest, []byte(end)); i >= 0 {
+		m.at += i + len(end)
+	} else {
+		m.at = len(m.b)
+	}
+}
+
+func nameLength(b []byte) int {
+	n := 0
+	for n < len(b) && b[n] > ' ' && b[n] != '>' && b[n] != '/' {
+		n++
+	}
+	return n
+}
+
+// rawNames are the elements whose text has no markup in it.
+var rawNames = [...]string{"iframe", "noembed", "noframes", "plaintext", "script", "style", "textarea", "title", "xmp"}
+
+// rawName is the length of the name that b begins with if it is of an element
+// whose text has no markup in it, else 0.
+func rawName(b []byte) int {
+	switch b[0] | 0x20 {
+	case 'i', 'n', 'p', 's', 't', 'x':
+		n := nameLength(b)
+		for _, name := range rawNames {
+			if n == len(name) && strings.EqualFold(name, string(b[:n])) {
+				return n
+			}
+		}
+	}
+	return 0
+}
+
+// rawText reads the text of an element that has no markup in it, up to its end.
+func (m *markup) rawText() (part, []byte) {
+	kind := rawText
+	if c := m.raw[0] | 0x20; c == 't' { // a title, or a text area
+		kind = aText
+	}
+	name := m.raw
+	m.raw = nil
+	start := m.at
+	for !bytes.EqualFold(name, []byte("plaintext")) {
+		i := bytes.Index(m.b[m.at:], []byte("</"))
+		if i < 0 {
+			break
+		}
+		m.at += i
+		rest := m.b[m.at+2:]
+		if len(rest) > len(name) && bytes.EqualFold(rest[:len(name)], name) {
+			if c := rest[len(name)]; c <= ' ' || c == '/' || c == '>' {
+				return kind, m.b[start:m.at]
+			}
+		}
+		m.at += 2
+	}
+	m.at = len(m.b)
+	return kind, m.b[start:]
+}
+
+// attribute reads the next attribute of a tag. There is no more once the tag has
+// ended.
+func (m *markup) attribute() (key, value []byte, more bool) {
+	b, i := m.b, m.at
+	for i < len(b) && (b[i] <= ' ' || b[i] == '/') {
+		i++
+	}
+	start := i
+	for i < len(b) && b[i] > ' ' && b[i] != '>' && b[i] != '/' && (b[i] != '=' || i == start) {
+		i++
+	}
+	key = b[start:i]
+	for i < len(b) && b[i] <= ' ' {
+		i++
+	}
+	if i < len(b) && b[i] == '=' {
+		for i++; i < len(b) && b[i] <= ' '; i++ {
+		}
+		if i < len(b) && (b[i] == '"' || b[i] == '\'') {
+			end := bytes.IndexByte(b[i+1:], b[i])
+			if end < 0 { // the document ends in the tag, which then is none
+				m.at = len(b)
+				return nil, nil, false
+			}
+			value = b[i+1 : i+1+end]
+			i += end + 2
+		} else {
+			start := i
+			for i < len(b) && b[i] > ' ' && b[i] != '>' {
+				i++
+			}
+			value = b[start:i]
+		}
+	}
+	switch {
+	case i >= len(b):
+		m.at = i
+		return nil, nil, false
+	case b[i] == '>':
+		m.at = i + 1
+		return key, value, false
+	}
+	m.at = i
+	return key, value, true
+}
+
+// skip passes over the attributes of a tag. When their quotes come in pairs up to
+// the first '>', that is its end.
+func (m *markup) skip() {
+	if i := bytes.IndexByte(m.b[m.at:], '>'); i >= 0 {
+		within := m.b[m.at : m.at+i]
+		if len(within) == 0 || bytes.Count(within, []byte{'"'})%2 == 0 && bytes.IndexByte(within, '\'') < 0 {
+			m.at += i + 1
+			return
+		}
+	}
+	for more := true; more; {
+		_, _, more = m.attribute()
+	}
+}
+
+// unescapeText replaces the character references of a text.
+func unescapeText(text []byte) []byte {
+	if bytes.IndexByte(text, '&') < 0 {
+		return text
+	}
+	return []byte(html.UnescapeString(string(text)))
+}
+
+// unescapeValue replaces the character references of an attribute's value.
+// There, one without its semicolon that stands before a letter, a digit or = is
+// none: the copy of "?a=1&copy=2".
+func unescapeValue(v []byte) []byte {
+	if bytes.IndexByte(v, '&') < 0 {
+		return v
+	}
+	var out []byte
+	for {
+		i := bytes.IndexByte(v, '&')
+		if i < 0 {
+			return append(out, v...)
+		}
+		out = append(out, v[:i]...)
+		n := i + 1
+		for n < len(v) && (v[n] == '#' && n == i+1 || isLetter(v[n]) || '0' <= v[n] && v[n] <= '9') {
+			n++
+		}
+		whole := n < len(v) && v[n] == ';'
+		if whole {
+			n++
+		}
+		ref := string(v[i:n])
+		text := html.UnescapeString(ref)
+		if whole && strings.HasSuffix(text, ";") || !whole && !strings.HasPrefix(ref, "&#") && (n < len(v) && v[n] == '=' || len([]rune(text)) > 1) {
+			text = ref
+		}
+		out = append(out, text...)
+		v = v[n:]
+	}
+}
