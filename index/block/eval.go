@@ -202,6 +202,12 @@ func (s *search) terms(text string) *terms {
 	return t
 }
 
+// begins tells whether term i stands for all that it begins: the last character
+// of Chinese or Japanese.
+func (t *terms) begins(i int) bool {
+	return t.cjk[i] && i == len(t.parts)-1 && utf8.RuneCountInString(t.parts[i]) == 1
+}
+
 // single tells whether the terms are one word with a place in the dictionary.
 func (t *terms) single() bool { return len(t.parts) == 1 && !t.cjk[0] }
 
@@ -237,10 +243,10 @@ func (e *evaluator) together(t *terms, attr string) bound {
 	b := bound{e.empty(), e.all()}
 	for i, w := range t.parts {
 		var c bound
-		switch last := i == len(t.parts)-1 && utf8.RuneCountInString(w) == 1; {
+		switch {
 		case t.cjk[i] && e.s.grain == Tiny:
 			c = e.characters(w, attr)
-		case t.cjk[i] && last:
+		case t.begins(i):
 			c = e.beginning(w, attr)
 		default:
 			c = e.term(w, attr)
@@ -248,6 +254,7 @@ func (e *evaluator) together(t *terms, attr string) bound {
 		b.may.and(c.may)
 		e.drop(c.must, c.may)
 	}
+	e.adjoining(t, b.may)
 	return b
 }
 
