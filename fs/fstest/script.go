@@ -214,6 +214,8 @@ var verbs = [...]verb{
 	{"restart", 0, 0, restart},
 	{"site FILE|DIR", 1, 1, serveSite},
 	{"requests", 0, 0, requests},
+	{"port VAR", 1, 1, freePort},
+	{"listening PORT", 1, 1, listening},
 }
 
 func (v verb) call(ts *testscript.TestScript, neg bool, arg []string) {
