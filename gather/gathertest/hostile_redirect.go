@@ -23,7 +23,7 @@ func redirectTricks() []Trick {
 		{"togarbage", "a redirect to no URL", false, false, to("http://[::1%zz]:port/\x7f")},
 		{"tolong", "a redirect to a URL of 100,000 bytes", false, false, to("/" + strings.Repeat("long/", 20000))},
 		{"busy", "429 with Retry-After, the first two times", false, false, busy},
-		{"everbusy", "503 with a Retry-After of a thousand years", false, false, everbusy},
+		{"everbusy", "503 with a Retry-After of a thousand years", true, false, everbusy},
 	}
 }
 
@@ -44,7 +44,11 @@ func busy(h *Hostile, w http.ResponseWriter, _ *http.Request) {
 	w.WriteHeader(http.StatusTooManyRequests)
 }
 
-func everbusy(_ *Hostile, w http.ResponseWriter, _ *http.Request) {
+func everbusy(_ *Hostile, w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/robots.txt" {
+		http.NotFound(w, r)
+		return
+	}
 	w.Header().Set("Retry-After", fmt.Sprint(int64(1000*365*86400)))
 	w.WriteHeader(http.StatusServiceUnavailable)
 }
