@@ -26,7 +26,7 @@ import (
 //	config             what to gather; checked when written
 //	ctl                run, stop, pause, resume, fetch, forget, refresh, compact
 //	err                what config or ctl refused last
-//	secrets            passwords: written, not read
+//	secrets            passwords: written, not read, and not listed
 //	status             counts of the visit that runs, or of the last
 //	events  log        with .live and .wait
 //	objects/ url/      the objects, by OID and by URL
@@ -96,7 +96,7 @@ func (g *Gatherer) newTree(opt Options) *tree {
 			fs.On("compact", g.compact)),
 		"err":        err,
 		"translated": fs.Text(g.id("translated"), g.translated),
-		"secrets":    g.secretFile(err),
+		"secrets":    fs.Hidden(g.secretFile(err)),
 		"status":     fs.Text(g.id("status"), g.status),
 	}
 	g.tableFiles(nodes, err)

@@ -10,7 +10,8 @@ import (
 
 // A secretFile takes a new text as a config does, and is not read: what is
 // written with > replaces all, with >> comes after what is there. What is refused
-// is not kept, and err does not quote it.
+// is not kept, and err does not quote it. It is walked to by its name and not
+// listed, so that cp -r and grep -r over the tree end without an error.
 type secretFile struct {
 	c   *fs.ConfigFile
 	err *fs.Err

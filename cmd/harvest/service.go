@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"log"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -64,6 +65,8 @@ func open(dir string, complaints io.Writer) (*process, error) {
 	p.stopped = stopped
 	p.tree = &tree{level: new(slog.LevelVar), log: fs.NewLog(maxLog), events: fs.NewLog(maxEvents), stop: stop}
 	p.lg = slog.New(slog.NewTextHandler(io.MultiWriter(complaints, p.tree.log), &slog.HandlerOptions{Level: p.tree.level}))
+	log.SetFlags(0)
+	log.SetOutput(muted{p.lg})
 	if p.gather, err = gather.OpenAll(filepath.Join(dir, "gather"), p.lg, gather.Options{Version: version, Bus: p.bus}); err != nil {
 		lock.Close()
 		return nil, err
@@ -75,6 +78,16 @@ func open(dir string, complaints io.Writer) (*process, error) {
 	p.tree.count(processStats(time.Now()))
 	p.root = p.tree.files()
 	return p, nil
+}
+
+// muted takes what the standard library has to say, which has no other way to
+// say it: net/http tells there of servers that send what nobody asked for, at any
+// length they like.
+type muted struct{ lg *slog.Logger }
+
+func (m muted) Write(p []byte) (int, error) {
+	m.lg.Debug("library", "text", string(p[:min(len(p), 120)]))
+	return len(p), nil
 }
 
 // lockDir makes the state directory this process's own.
