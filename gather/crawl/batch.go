@@ -280,7 +280,10 @@ func ownKey(s ServerID, n uint32) []byte {
 func (b *batch) writeOwn() error {
 	f := b.f
 	own := b.tx.Bucket(ownBucket)
-	for _, id := range slices.Sorted(maps.Keys(b.own)) {
+	for i, id := range slices.Sorted(maps.Keys(b.own)) {
+		if i%1000 == 999 {
+			forgetIn(b.tx)
+		}
 		f.mu.Lock()
 		s := f.change(id)
 		n := s.own

@@ -262,6 +262,9 @@ func (f *DB) loadSeen(tx *bbolt.Tx) error {
 				f.known.set(h, first+DocID(i/8))
 			}
 		}
+		if k[3] == 0 { // now and then
+			forgetIn(tx)
+		}
 		f.last = max(f.last, first+DocID(len(v)/8)-1)
 	}
 	return nil

@@ -41,11 +41,19 @@ func forget(db *bbolt.DB) error {
 	if mapped() < forgetAbove {
 		return nil
 	}
-	return db.View(func(tx *bbolt.Tx) error { // which keeps the mapping where it is
-		// Failure costs memory and nothing else.
-		syscall.Syscall(syscall.SYS_MADVISE, db.Info().Data, uintptr(tx.Size()), syscall.MADV_DONTNEED)
+	return db.View(func(tx *bbolt.Tx) error {
+		forgetIn(tx)
 		return nil
 	})
+}
+
+// forgetIn is forget in the middle of a transaction, which keeps the mapping
+// where it is.
+func forgetIn(tx *bbolt.Tx) {
+	if mapped() >= forgetAbove {
+		// Failure costs memory and nothing else.
+		syscall.Syscall(syscall.SYS_MADVISE, tx.DB().Info().Data, uintptr(tx.Size()), syscall.MADV_DONTNEED)
+	}
 }
 
 // forgetAbove is how many bytes of files the process may have mapped, its own

@@ -9,3 +9,5 @@ func newTable[T uint64 | DocID](n int) []T { return make([]T, n) }
 func freeTable[T uint64 | DocID]([]T) {}
 
 func forget(*bbolt.DB) error { return nil }
+
+func forgetIn(*bbolt.Tx) {}

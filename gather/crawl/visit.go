@@ -341,7 +341,10 @@ func (v *visit) count(ctx context.Context) error {
 		k := &v.f.servers[i]
 		k.Why = ""
 		if polite(k.Origin) && !v.state.Queued && k.listed > v.from(k) {
-			v.site(k.ID)
+			s := v.site(k.ID)
+			left := int(k.listed - s.read) // roots have been entered since enumerations made it
+			v.queued += left - s.left
+			s.left = left
 		}
 	}
 	v.mu.Unlock()
