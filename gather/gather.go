@@ -138,6 +138,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 	if err != nil {
 		return nil, err
 	}
+	g.sel.cut.Store(was.Open)
 	if was.Open && g.held != "stopped" {
 		g.takeUp(was.Queued, was.Force)
 	}

@@ -26,8 +26,6 @@ type move struct {
 	end []store.Change // to the unselected, after
 }
 
-func (m *move) empty() bool { return len(m.in)+len(m.out)+len(m.end) == 0 }
-
 // carry makes a move.
 func (g *Gatherer) carry(ctx context.Context, m *move) error {
 	if len(m.out) > 0 {

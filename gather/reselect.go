@@ -30,6 +30,8 @@ type collecting struct {
 	bests  map[copyKey]*rival // whoever holds placed has them
 	moves  int                // counts what place has done, under placed
 
+	cut atomic.Bool // a process ended in the middle of the last visit: see orphans.go
+
 	selects chan struct{} // held by reselect
 	ask     chan struct{} // a selection is to be carried out
 
@@ -160,7 +162,7 @@ func (g *Gatherer) reselect(ctx context.Context) error {
 		return err
 	}
 	start := time.Now()
-	moves, err := g.moved(ctx)
+	moves, err := g.disorder(ctx)
 	if err != nil {
 		return err
 	}
@@ -198,12 +200,15 @@ func (g *Gatherer) selected(c *config, h *choice, err error) {
 	g.sel.total.Store(0)
 }
 
-func (g *Gatherer) moved(ctx context.Context) (int, error) {
+// disorder notes that a reselect begins to move objects, from here on whatever
+// selection they were in order by: a configuration may change back before it ends.
+func (g *Gatherer) disorder(ctx context.Context) (moves int, err error) {
 	if err := lock(ctx, g.sel.placed); err != nil {
 		return 0, err
 	}
 	defer func() { <-g.sel.placed }()
-	return g.sel.moves, nil
+	err = g.unsettle()
+	return g.sel.moves, err
 }
 
 // settle writes down that the stores are in order, unless a visit has changed

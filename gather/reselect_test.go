@@ -426,10 +426,7 @@ func TestKillSelect(t *testing.T) {
 		}
 		if r.IntN(2) == 0 {
 			v := g.newVisit(g.conf) // what was cut off is gone on with
-			if err := g.db.Visit(t.Context(), v.plan, g.rt, v, &v.counts); err != nil {
-				t.Fatal(err)
-			}
-			if err := g.reselect(t.Context()); err != nil {
+			if err := v.make(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			agree(t, g, fmt.Sprintf("after kill %d", kill))

@@ -58,6 +58,9 @@ func (v *visit) make(ctx context.Context) error {
 	if ferr := g.archive.finish(); ferr != nil {
 		g.lg.Error("archive", "err", ferr)
 	}
+	if err == nil {
+		err = v.orphans(ctx)
+	}
 	if err != nil {
 		return err
 	}
