@@ -57,13 +57,14 @@ func (s *benchServer) gatherdCost(addr, lines string) (c streamCost, err error) 
 	if err != nil {
 		return c, err
 	}
-	for range streamReads {
+	reads := readsOf(c.bytes)
+	for range reads {
 		if _, err := talk(addr, lines); err != nil {
 			return c, err
 		}
 	}
 	after, err := processCPU(s.cmd)
-	c.cpu = (after - before) / streamReads
+	c.cpu = (after - before) / time.Duration(reads)
 	return c, err
 }
 
