@@ -126,22 +126,14 @@ func (s *searcher) feedback(hits []candidate) {
 		}
 	}
 	for _, l := range p.best(likeWords) {
-		s.more(l, likeShare/(1-likeShare)*float64(n))
+		s.moreWord(l, likeShare/(1-likeShare)*float64(n))
 	}
 }
 
-// more adds a word that scores; no document has to have it.
-func (s *searcher) more(w like, factor float64) *clause {
-	op := s.likeOperand(w.word)
-	for _, l := range s.leaves {
-		if !l.not && l.attr == "" && sameOperand(l.op, op) {
-			l.boost += factor * w.weight
-			return l
-		}
-	}
-	l := s.leafs.get()
-	*l = clause{node: query.Word{Text: w.word}, op: op, boost: factor * w.weight, extra: true, idf: op.idf(s.view.docs)}
-	s.leaves = append(s.leaves, l)
+// moreWord adds a word that scores; no document has to have it.
+func (s *searcher) moreWord(w like, factor float64) *clause {
+	l := s.addMore(query.Word{Text: w.word}, "", s.likeOperand(w.word), factor*w.weight)
+	l.why = "of the best hits"
 	return l
 }
 
@@ -159,7 +151,7 @@ func (e *engine) Similar(ctx context.Context, fields []Field, opt Options) (Resu
 	root := s.node(opOr)
 	for _, l := range p.best(similarWords) {
 		n := s.node(opLeaf)
-		n.leaf = s.more(l, similarWords)
+		n.leaf = s.moreWord(l, similarWords)
 		root.kids = append(root.kids, n)
 	}
 	r := s.answer(nil, root)

@@ -43,8 +43,9 @@ type clause struct {
 	op     operand
 	idf    float64
 	boost  float64
-	extra  bool // of feedback: scores, and matches nothing
-	scored bool // by an iter of the current part
+	extra  bool   // scores, and matches nothing
+	why    string // it is there, if it is extra
+	scored bool   // by an iter of the current part
 }
 
 func (l *clause) factor(weight float64) float64 { return weight * l.idf * (bm25K1 + 1) * l.boost }
@@ -210,7 +211,13 @@ func (s *searcher) compile(q query.Node, attr string, not bool) *node {
 		return s.refuse(query.All{}, "lacks a node")
 	}
 	if s.textual(q) {
+		if !not {
+			s.besides(q, attr, true)
+		}
 		return s.textNode(q, attr)
+	}
+	if !not {
+		s.besides(q, attr, false)
 	}
 	return s.leaf(q, attr, not)
 }

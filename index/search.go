@@ -29,8 +29,9 @@ type searcher struct {
 	phrases arena[phraseOp]
 	cut     cutter
 	leaves  []*clause
-	vague   bool   // the text has the last word
-	limited string // which limit was met
+	more    []beside // leaves to come, that only score
+	vague   bool     // the text has the last word
+	limited string   // which limit was met
 	scoring bool
 	scale   scale
 
@@ -155,6 +156,7 @@ func (s *searcher) wanted() int {
 
 // root compiles the query, a bag without its stop words.
 func (s *searcher) root(q query.Node) *node {
+	defer s.addBesides()
 	bag, ok := q.(query.Bag)
 	if !ok {
 		return s.compile(q, "", false)

@@ -220,3 +220,64 @@ func TestSearchCancelled(t *testing.T) {
 		}
 	}
 }
+
+// What stands as the query has it comes before what allows errors do, however
+// often that stands.
+func TestExactFirst(t *testing.T) {
+	docs, src := bodies("kernal kernal kernal kernal", "kernel one two three", "kernels kernels one two", "other one two three")
+	e := testEngine(t, Settings{Source: src}, docs)
+	for _, tt := range []struct {
+		text string
+		opt  Options
+	}{
+		{"kernel~1", Options{Why: true, Plan: true}}, {"kernel", Options{Errors: 1}}, {"kernel~1 or nothing", Options{}},
+		{"body : kernel~1", Options{}}, {"kernel~1", Options{Limit: 1}}, {"kernel~2 zzz", Options{}},
+	} {
+		q, err := query.Parse(tt.text)
+		must(t, err)
+		r := ask(t, e, q, tt.opt)
+		if r.Total != 3 && tt.opt.Limit == 0 || r.Hits[0].ID != (ID{2}) {
+			t.Errorf("%s: got %d hits, %v first, want 3, %v", tt.text, r.Total, r.Hits[0].ID, ID{2})
+		}
+		if tt.opt.Plan && !strings.Contains(strings.Join(r.Plan, "\n"), "\nkernel: documents 1, without errors: it only scores") {
+			t.Errorf("got plan %q", r.Plan)
+		}
+	}
+	if r := ask(t, e, query.And{query.All{}, query.Not{Node: query.Fuzzy{Text: "kernel", Errors: 1}}}, Options{}); r.Total != 1 || r.Hits[0].Score != 0 {
+		t.Errorf("under a not: got %+v, want one hit that scores nothing", r)
+	}
+}
+
+// Patterns score where case counts as they do where it does not.
+func TestCasedPatterns(t *testing.T) {
+	docs, src := bodies("Kern one two three", "Kernel Kernels Kerning one", "kernel kernel kernel kernel", "other one two three")
+	e := testEngine(t, Settings{Source: src}, docs)
+	for _, text := range []string{"Kern*", "/Kern[a-z]*/", "Kern~2"} {
+		q, err := query.Parse(text)
+		must(t, err)
+		r := ask(t, e, q, Options{Case: true, Why: true})
+		if len(r.Hits) < 2 || r.Hits[0].Score <= r.Hits[1].Score || r.Hits[0].Score == 0 {
+			t.Errorf("%s: got %+v, want two or more hits with scores", text, r.Hits)
+		}
+		for _, h := range r.Hits {
+			if h.ID == (ID{3}) {
+				t.Errorf("%s: got the one in small letters", text)
+			}
+		}
+	}
+}
+
+// Without numbers what is joined with one is found whole, not as a phrase.
+func TestWithoutNumbers(t *testing.T) {
+	docs, src := bodies("an x86_64 of 1984", "3.14 x86 64")
+	for _, set := range []Settings{{Source: src, NoNumbers: true}, {Source: src, NoNumbers: true, NoPositions: true}} {
+		e := testEngine(t, set, docs)
+		for text, want := range map[string]int{"x86_64": 0, "x86_64~0": 1, "x86_*": 1, "x86": 2, "1984": 0, "3.14": 0, `"of 1984"`: 0} {
+			q, err := query.Parse(text)
+			must(t, err)
+			if r := ask(t, e, q, Options{}); r.Total != want {
+				t.Errorf("%+v: %s: got %d hits, want %d", set, text, r.Total, want)
+			}
+		}
+	}
+}

@@ -109,7 +109,7 @@ func (s *searcher) plan() (out []string) {
 		case l.not:
 			line += ", not to be there"
 		case l.extra:
-			line += ", of the best hits"
+			line += ", " + l.why + ": it only scores"
 		case l.vague:
 			line += ", decided on the text"
 		}
