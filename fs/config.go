@@ -32,6 +32,7 @@ type ConfigFile struct {
 	read func() string
 	set  func(ctx context.Context, text string) error
 	line func(line string, n int) error
+	hide func(text string) string
 
 	mu       sync.Mutex
 	name     string // its own, told by the directory that holds it
@@ -60,6 +61,13 @@ func Config(path uint64, err *Err, read func() string, set func(ctx context.Cont
 // write what no text could make good.
 func (c *ConfigFile) Lines(check func(line string, n int) error) *ConfigFile {
 	c.line = check
+	return c
+}
+
+// Hide has what must not be shown taken out of a text that is refused, before
+// it can be read in NAME.rejected and in err. The lines stay what they are.
+func (c *ConfigFile) Hide(hide func(text string) string) *ConfigFile {
+	c.hide = hide
 	return c
 }
 
@@ -168,6 +176,9 @@ func (c *ConfigFile) Replace(ctx context.Context, text []byte) error {
 // result notes how the set of a text ended. Called with mu held.
 func (c *ConfigFile) result(text []byte, err error) {
 	c.vers++
+	if err != nil && c.hide != nil {
+		text = []byte(c.hide(string(text)))
+	}
 	c.err.Set(c.name, lineOf(text, err), err)
 	if err != nil {
 		c.rejected = bytes.Clone(text)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"harvest/fs/ndb"
+	"harvest/gather/crawl"
 )
 
 // noMeaning are the settings of the original that have no effect here, and why.
@@ -178,8 +179,25 @@ func (t *translator) withoutUser(l oldLine, raw string) string {
 	return plain
 }
 
+// hidePasswords takes passwords out of a text that is refused, and so may be
+// read: those of URLs, and of lines that are for them.
+func hidePasswords(text string) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		if w := strings.Fields(line); len(w) > 0 {
+			switch name := settingName(w[0]); strings.ToLower(name) {
+			case "ftp-auth", "http-basic-auth":
+				line = name + ": ...\n"
+			}
+		}
+		b.WriteString(crawl.HideUser(line))
+	}
+	return b.String()
+}
+
 // clipped shortens what goes into a message.
 func clipped(s string) string {
+	s = crawl.HideUser(s)
 	if len(s) > 60 {
 		s = s[:57] + "..."
 	}

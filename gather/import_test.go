@@ -260,6 +260,32 @@ func TestImportWritten(t *testing.T) {
 	}
 }
 
+// TestPasswordsHidden: a refused text is shown without the passwords in it.
+func TestPasswordsHidden(t *testing.T) {
+	r := run(t, t.TempDir(), "")
+	for _, text := range []string{
+		"root url=http://me:swordfish@site/\n",
+		"root url=http://me:swordfish@site/ detph=3",
+		"root url='ftp://me:sword@fish@site/' x",
+		"root url=htp://me:swordfish@site/\n",
+		"root url=http://site/\nroot url=ftp://me:swordfish/fish@site/\n",
+		"FTP-Auth: site me swordfish extra\n",
+		"http-basic-auth: realm me swordfish\n<RootNodes>\n",
+		"<RootNodes>\nhtp://me:swordfish@x/ URL=1\n</RootNodes>\n",
+		"<RootNodes>\nhttp://me:swordfish@x/ URL=x\n</RootNodes>\n",
+	} {
+		err := r.pour("config", text, fs.Trunc)
+		if err == nil {
+			t.Errorf("%q is taken", text)
+			continue
+		}
+		shown := err.Error() + r.read("err") + r.read("config.rejected") + r.read("events") + r.read("log")
+		if strings.Contains(shown, "swordfish") || strings.Contains(shown, "sword@fish") || strings.Count(r.read("config.rejected"), "\n") != strings.Count(text, "\n") {
+			t.Errorf("%q: got %v, and shown is\n%s", text, err, shown)
+		}
+	}
+}
+
 func FuzzImport(f *testing.F) {
 	f.Add(oldConfig)
 	f.Add("<RootNodes>\nhttp://u:p@x/ URL=1,f \\\nDepth=0\n|p a URL=3\n</RootNodes>\nHTTP-Basic-Auth: a b c")

@@ -400,8 +400,32 @@ func hostPort(origin string) (name, port string) {
 	return host, ""
 }
 
-// clip shortens what goes into a message.
+// HideUser writes "..." for what stands before an @ of the URLs in a text: their
+// user and password, or else nothing that is missed.
+func HideUser(text string) string {
+	var b strings.Builder
+	for {
+		i := strings.Index(text, "://")
+		if i < 0 {
+			b.WriteString(text)
+			return b.String()
+		}
+		b.WriteString(text[:i+3])
+		text = text[i+3:]
+		end := strings.IndexAny(text, " \t\r\n'\"")
+		if end < 0 {
+			end = len(text)
+		}
+		if at := strings.LastIndexByte(text[:end], '@'); at >= 0 {
+			b.WriteString("...")
+			text = text[at:]
+		}
+	}
+}
+
+// clip shortens what goes into a message, and leaves out passwords.
 func clip(s string) string {
+	s = HideUser(s)
 	if len(s) > 80 {
 		s = s[:77] + "..."
 	}
