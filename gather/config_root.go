@@ -29,6 +29,7 @@ func (c *config) source(e ndb.Entry, urls map[string]int) (err error) {
 	if !s.local && !s.Leaf {
 		s.URLs, s.Hosts = defaultURLs, 1
 		s.Sitemaps = s.program != nil || strings.HasPrefix(s.URL, "http")
+		s.Feeds = s.Sitemaps
 	}
 	seen := make(map[string]bool)
 	for _, p := range e.Pairs[1:] {

@@ -31,9 +31,9 @@ deny=.
 		t.Fatal(err)
 	}
 	want := []crawl.Root{
-		{URL: "https://go.dev/doc/", Depth: 4, URLs: 2000, Delay: 2 * time.Second, Search: crawl.Depth, Hosts: 1, Sitemaps: true},
+		{URL: "https://go.dev/doc/", Depth: 4, URLs: 2000, Delay: 2 * time.Second, Search: crawl.Depth, Hosts: 1, Sitemaps: true, Feeds: true},
 		{URL: "file:///usr/share/doc", Depth: -1, Delay: -1},
-		{URL: "http://site/", Depth: -1, Delay: -1, Hosts: 1, Sitemaps: true},
+		{URL: "http://site/", Depth: -1, Delay: -1, Hosts: 1, Sitemaps: true, Feeds: true},
 		{URL: "http://site/one.html", Leaf: true, Depth: -1},
 	}
 	if !reflect.DeepEqual(c.roots, want) {
@@ -86,7 +86,7 @@ func TestConfigAll(t *testing.T) {
 	if err := os.WriteFile(filter, []byte("Deny /old/\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := parseConfig(`root url=ftp://site/pub/ hosts=unlimited access=FTP|HTTP sitemaps=no feeds=yes outside=yes enumeration='/bin/list -a' allow=/a urlfilter=` + filter + ` deny=. denyhost=evil allowhost=^site
+	c, err := parseConfig(`root url=ftp://site/pub/ hosts=unlimited access=FTP|HTTP sitemaps=yes feeds=yes outside=yes enumeration='/bin/list -a' allow=/a urlfilter=` + filter + ` deny=. denyhost=evil allowhost=^site
 root url=file:///x watch=yes deny=/tmp/
 leaf program='/bin/urls x' outside=yes
 root program=/bin/more depth=1
@@ -97,7 +97,7 @@ limit body=64M time=1m pages=8 files=3 connections=2 tries=5 wait=1m
 		t.Fatal(err)
 	}
 	r := c.roots[0]
-	if r.Hosts != 1<<30 || !slices.Equal(r.Access, []string{"ftp", "http"}) || r.Sitemaps || !r.Feeds || !r.Outside || !slices.Equal(r.Enumeration, []string{"/bin/list", "-a"}) {
+	if r.Hosts != 1<<30 || !slices.Equal(r.Access, []string{"ftp", "http"}) || !r.Sitemaps || !r.Feeds || !r.Outside || !slices.Equal(r.Enumeration, []string{"/bin/list", "-a"}) {
 		t.Errorf("got %+v", r)
 	}
 	roots, err := c.filtered()

@@ -149,7 +149,7 @@ func (g *Gatherer) status() string {
 	if due := c.schedule.next(was.Whole, c.since); !due.IsZero() && state == "idle" {
 		line(ndb.Of("next", due))
 	}
-	if watched := g.watchFigures(); watched != nil {
+	if watched := g.watchFigures(); watched != nil && len(c.watched) > 0 {
 		line(watched...)
 	}
 	for _, i := range c.ignored() {

@@ -88,7 +88,7 @@ func (v *visit) refs(p *Page, h http.Header) {
 			p.links = r.resolve(&base, p.URL, v.wants(p))
 		}
 		p.original = r.original(&base, p.URL)
-	case follow && !d.NoFollow && isFeed(p.Head):
+	case follow && p.root.Feeds && !d.NoFollow && isFeed(p.Head):
 		for m, err := range ParseFeed(bytes.NewReader(p.Head), p.URL) {
 			if err == nil {
 				p.mention(m)
