@@ -280,5 +280,5 @@ func (g *Gatherer) keepSecrets(c *config) error {
 
 // unlisted tells of a line of a program that names no root.
 func (v *visit) unlisted(program, why string) {
-	v.g.journal.event("excluded", ndb.Of("program", program), ndb.Of("reason", why))
+	v.g.journal.event("failed", ndb.Of("program", program), ndb.Of("reason", why))
 }

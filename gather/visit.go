@@ -43,6 +43,9 @@ func (g *Gatherer) newVisit(c *config) *visit {
 		Trapped: func(url, why string) {
 			g.journal.event("trap", ndb.Of("url", url), ndb.Of("reason", why))
 		},
+		Unnamed: func(root, why string) {
+			g.journal.event("failed", ndb.Of("url", root), ndb.Of("reason", "enumeration: "+why))
+		},
 		Left: func(origin, why string) {
 			g.journal.event("left", ndb.Of("url", origin), ndb.Of("reason", why))
 		},

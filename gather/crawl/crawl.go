@@ -70,6 +70,9 @@ type Plan struct {
 	// Trapped hears of places that make up pages for ever, from one goroutine. May
 	// be nil.
 	Trapped func(url, why string)
+	// Unnamed hears of an enumeration program of a root that failed, or of a line
+	// of its that names nothing. May be nil.
+	Unnamed func(root, why string)
 	// Left hears of servers that are left to the next visit. It must not call the
 	// DB. May be nil.
 	Left func(origin, why string)

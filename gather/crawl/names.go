@@ -36,7 +36,9 @@ func (v *visit) enumerateRoot(ctx context.Context, id uint64, r *Root) error {
 				return context.Cause(ctx)
 			}
 			v.missing = true
-			v.f.lg.Warn("enumeration", "root", r.URL, "err", err)
+			if v.plan.Unnamed != nil {
+				v.plan.Unnamed(r.URL, err.Error())
+			}
 		case !e.Leaf:
 			if err := v.subroot(r, &e); err != nil {
 				return err
