@@ -22,6 +22,8 @@ type page struct {
 	head     int    // where the heading now read begins in text, -1 outside
 	inTitle  bool
 	skip     bool // the next text is a script or a style
+	hidden   bool // what is read is not seen
+	veil     veil
 }
 
 func sumHTML(w *worker, o *soif.Object, c *content, text []byte) {
@@ -63,8 +65,10 @@ func (p *page) read(text []byte) {
 		case rawText:
 			p.words(text)
 		case opening:
+			p.hidden = p.veil.start(m.element, m.b[m.at:])
 			p.open(m)
 		case closing:
+			p.hidden = p.veil.end(m.element)
 			p.end(m.name)
 		}
 	}
@@ -111,6 +115,7 @@ func (p *page) words(t []byte) {
 	switch {
 	case p.skip:
 		p.skip = false
+	case p.hidden:
 	case p.inTitle:
 		p.title = append(p.title, t...)
 	default:

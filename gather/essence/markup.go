@@ -10,10 +10,11 @@ import (
 // no use for: comments, and attributes that nobody asks for. It works on the
 // bytes as they are and copies none, which makes it several times as fast.
 type markup struct {
-	b    []byte
-	at   int
-	name []byte // of the tag last read, in small letters, if it means something (known)
-	raw  []byte // the name of the element whose text has no markup in it, nil outside
+	b       []byte
+	at      int
+	name    []byte // of the tag last read, in small letters, if it means something (known)
+	element []byte // its name as it is written
+	raw     []byte // the name of the element whose text has no markup in it, nil outside
 }
 
 // A part is what markup is made of.
@@ -81,13 +82,15 @@ func (m *markup) tag() part {
 	case isLetter(rest[1]):
 		m.name = tagName(rest)
 		raw := rawName(rest[1:])
-		m.at += 1 + nameLength(rest[1:])
+		m.element = rest[1 : 1+nameLength(rest[1:])]
+		m.at += 1 + len(m.element)
 		if m.raw = nil; raw > 0 {
 			m.raw = rest[1 : 1+raw]
 		}
 		return opening
 	case rest[1] == '/' && isLetter(rest[2]):
 		m.name = tagName(rest)
+		m.element = rest[2 : 2+nameLength(rest[2:])]
 		m.at += 2
 		m.skip()
 		return closing

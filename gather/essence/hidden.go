@@ -1,0 +1,298 @@
+package essence
+
+import (
+	"bytes"
+	"strings"
+)
+
+// # What a reader does not see
+//
+// Words that a page hides from its readers are there for indexes, and left out:
+// those of elements that are hidden, not displayed, of no size or opacity, or
+// in the colour of what is behind them. It is told by the tags alone; what
+// style sheets and scripts do is not known, and so an element with a class or
+// an id has a background that is not known either.
+
+// A cover is an element whose end is waited for.
+type cover struct {
+	name  []byte
+	depth int    // elements of that name that are open in it, itself included
+	back  string // its background, "" when that is not known
+}
+
+// maxCovers bounds the elements that are waited for at once.
+const maxCovers = 256
+
+// A veil is the elements that hide their words, and those that set a background
+// which could.
+type veil struct {
+	hidden cover // if its depth is not 0
+	backs  []cover
+}
+
+// start hears of an element, of which rest is what follows its name, and reports
+// whether words are hidden from now on.
+func (v *veil) start(name, rest []byte) bool {
+	if v.hidden.depth > 0 && v.within(name) {
+		return true
+	}
+	if n := len(v.backs); n > 0 && bytes.EqualFold(name, v.backs[n-1].name) {
+		v.backs[n-1].depth++
+	}
+	if len(name) == len("template") && bytes.EqualFold(name, []byte("template")) {
+		v.hidden = cover{name: bytes.Clone(name), depth: 1}
+		return true
+	}
+	if !v.telling(rest) || isVoid(name) {
+		return false
+	}
+	l := readLook(rest)
+	if l.hides(v.back()) {
+		v.hidden = cover{name: bytes.Clone(name), depth: 1}
+		return true
+	}
+	if (l.back != "" || l.styled && len(v.backs) > 0) && len(v.backs) < maxCovers {
+		v.backs = append(v.backs, cover{bytes.Clone(name), 1, l.back})
+	}
+	return false
+}
+
+// within hears of an element where words are hidden, and reports whether they
+// still are.
+func (v *veil) within(name []byte) bool {
+	h := &v.hidden
+	switch same := bytes.EqualFold(name, h.name); {
+	case same && endedByNext(name), bytes.EqualFold(name, []byte("body")):
+		h.depth = 0
+	case same:
+		h.depth++
+	case bytes.EqualFold(h.name, []byte("p")) && isBlock(bytes.ToLower(name)):
+		h.depth = 0
+	}
+	return h.depth > 0
+}
+
+// telling reports whether a tag may say how its element looks. Most do not, and
+// that is to be known at once.
+func (v *veil) telling(rest []byte) bool {
+	for {
+		i := 0
+		for i < len(rest) && (rest[i] <= ' ' || rest[i] == '/' || rest[i] == '=') {
+			i++
+		}
+		if rest = rest[i:]; len(rest) == 0 || rest[0] == '>' {
+			return false
+		}
+		switch rest[0] | 0x20 {
+		case 's', 'h', 'b':
+			if begins(rest, "style") || begins(rest, "hidden") || begins(rest, "bgcolor") {
+				return true
+			}
+		case 'c', 'i':
+			if begins(rest, "color") || len(v.backs) > 0 && (begins(rest, "class") || begins(rest, "id")) {
+				return true
+			}
+		}
+		rest = rest[attrLength(rest):]
+	}
+}
+
+// attrLength is the length of the attribute that b begins with, at least 1.
+func attrLength(b []byte) int {
+	i := 1
+	for i < len(b) && b[i] > ' ' && b[i] != '=' && b[i] != '>' {
+		i++
+	}
+	if i+1 >= len(b) || b[i] != '=' {
+		return i
+	}
+	if i++; b[i] == '"' || b[i] == '\'' {
+		if end := bytes.IndexByte(b[i+1:], b[i]); end >= 0 {
+			return i + 1 + end + 1
+		}
+		return len(b)
+	}
+	for i < len(b) && b[i] > ' ' && b[i] != '>' {
+		i++
+	}
+	return i
+}
+
+func begins(b []byte, word string) bool {
+	return len(b) >= len(word) && strings.EqualFold(string(b[:len(word)]), word)
+}
+
+// end hears of the end of an element, and reports whether words are hidden.
+func (v *veil) end(name []byte) bool {
+	if v.hidden.depth == 0 && len(v.backs) == 0 {
+		return false
+	}
+	if v.hidden.depth > 0 {
+		if bytes.EqualFold(name, v.hidden.name) {
+			v.hidden.depth--
+		} else if bytes.EqualFold(name, []byte("body")) {
+			v.hidden.depth = 0
+		}
+		return v.hidden.depth > 0
+	}
+	if n := len(v.backs); n > 0 && bytes.EqualFold(name, v.backs[n-1].name) {
+		if v.backs[n-1].depth--; v.backs[n-1].depth == 0 {
+			v.backs = v.backs[:n-1]
+		}
+	}
+	return false
+}
+
+func (v *veil) back() string {
+	if n := len(v.backs); n > 0 {
+		return v.backs[n-1].back
+	}
+	return ""
+}
+
+// endedByNext reports whether an element ends where the next of its name begins.
+func endedByNext(name []byte) bool {
+	switch string(bytes.ToLower(name)) {
+	case "p", "li", "dt", "dd", "tr", "td", "th", "option":
+		return true
+	}
+	return false
+}
+
+// isVoid reports whether an element holds nothing.
+func isVoid(name []byte) bool {
+	switch string(bytes.ToLower(name)) {
+	case "img", "br", "hr", "input", "meta", "link", "area", "base", "col", "embed", "source", "track", "wbr":
+		return true
+	}
+	return false
+}
+
+// A look is what a tag's attributes say of how its element is seen.
+type look struct {
+	hidden     bool
+	colour     string // of its words; colours are #rrggbb
+	back       string // behind them
+	styled     bool   // by a class or an id, from elsewhere
+	seeThrough bool
+}
+
+func (l *look) hides(back string) bool {
+	if l.back != "" {
+		back = l.back
+	}
+	return l.hidden || l.seeThrough || l.colour != "" && l.colour == back && !(l.styled && l.back == "")
+}
+
+// readLook reads the attributes of a tag.
+func readLook(attrs []byte) (l look) {
+	for {
+		attrs = bytes.TrimLeft(attrs, " \t\r\n\f/")
+		i := bytes.IndexAny(attrs, " \t\r\n\f/>=")
+		if i <= 0 {
+			return l
+		}
+		name := strings.ToLower(string(attrs[:i]))
+		var value string
+		value, attrs = attrValue(attrs[i:])
+		switch name {
+		case "hidden":
+			l.hidden = !strings.EqualFold(value, "until-found")
+		case "class", "id":
+			l.styled = true
+		case "color", "text":
+			if name == "color" {
+				l.colour = colour(value)
+			}
+		case "bgcolor":
+			l.back = colour(value)
+		case "style":
+			l.style(value)
+		}
+	}
+}
+
+// attrValue is what follows the name of an attribute, and the rest.
+func attrValue(b []byte) (value string, rest []byte) {
+	b = bytes.TrimLeft(b, " \t\r\n\f")
+	if len(b) == 0 || b[0] != '=' {
+		return "", b
+	}
+	b = bytes.TrimLeft(b[1:], " \t\r\n\f")
+	if len(b) > 0 && (b[0] == '"' || b[0] == '\'') {
+		if i := bytes.IndexByte(b[1:], b[0]); i >= 0 {
+			return string(b[1 : 1+i]), b[i+2:]
+		}
+		return string(b[1:]), nil
+	}
+	i := bytes.IndexAny(b, " \t\r\n\f>")
+	if i < 0 {
+		i = len(b)
+	}
+	return string(b[:i]), b[i:]
+}
+
+// style reads a style attribute.
+func (l *look) style(text string) {
+	for rule := range strings.SplitSeq(strings.ToLower(text), ";") {
+		name, value, _ := strings.Cut(rule, ":")
+		name = strings.TrimSpace(name)
+		value = strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(value), "!important"))
+		switch name {
+		case "display":
+			l.hidden = l.hidden || value == "none"
+		case "visibility":
+			l.hidden = l.hidden || value == "hidden" || value == "collapse"
+		case "opacity":
+			l.seeThrough = l.seeThrough || zero(value)
+		case "font-size":
+			l.hidden = l.hidden || tiny(value)
+		case "color":
+			l.colour = colour(value)
+		case "background", "background-color":
+			if l.back = colour(value); l.back == "" {
+				l.styled = true // a picture, or a colour told otherwise
+			}
+		}
+	}
+}
+
+func zero(value string) bool { return strings.Trim(value, "0.%") == "" && value != "" }
+
+// tiny reports whether a size is none or a pixel or two.
+func tiny(value string) bool {
+	n := strings.TrimRight(value, "pxtemr%")
+	if zero(n) {
+		return true
+	}
+	switch unit := value[len(n):]; unit {
+	case "px", "pt":
+		return n == "1" || n == "2" || strings.HasPrefix(n, "0.") || strings.HasPrefix(n, "1.")
+	}
+	return false
+}
+
+var colours = map[string]string{
+	"white": "#ffffff", "black": "#000000", "silver": "#c0c0c0", "gray": "#808080", "grey": "#808080", "red": "#ff0000", "maroon": "#800000",
+	"yellow": "#ffff00", "olive": "#808000", "lime": "#00ff00", "green": "#008000", "aqua": "#00ffff", "teal": "#008080", "blue": "#0000ff",
+	"navy": "#000080", "fuchsia": "#ff00ff", "purple": "#800080",
+}
+
+// colour writes a colour as #rrggbb, "" when it is none that is known.
+func colour(value string) string {
+	value = strings.ToLower(strings.TrimSpace(value))
+	if c := colours[value]; c != "" {
+		return c
+	}
+	value = strings.TrimPrefix(value, "#")
+	if strings.Trim(value, "0123456789abcdef") != "" {
+		return ""
+	}
+	switch len(value) {
+	case 3:
+		return "#" + value[0:1] + value[0:1] + value[1:2] + value[1:2] + value[2:3] + value[2:3]
+	case 6:
+		return "#" + value
+	}
+	return ""
+}

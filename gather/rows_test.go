@@ -1,0 +1,55 @@
+package gather
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// elsewhere are the rows of what a Gatherer does that no script of this package
+// can show, and where they are.
+var elsewhere = map[string]string{
+	"G-17": "issue 5: site templates of IAFA are formats that Essence reads",
+	"G-18": "issue 5: rules after summarizing are of Essence",
+	"G-23": "cmd/harvest/testdata/script/brokers.txt: it takes two Brokers",
+}
+
+// TestRows finds for every row from G-1 to G-24 and from W-1 to W-14 a script
+// that names it in its second line, or where else it is.
+func TestRows(t *testing.T) {
+	files, err := filepath.Glob("testdata/script/*.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	heads := regexp.MustCompile(`^# gather-[a-z]+: .*\n# rows((?: [GW]-\d+)+)\n`)
+	where := make(map[string][]string)
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := heads.FindSubmatch(text)
+		if m == nil {
+			t.Errorf("%s: does not begin with '# gather-SUBJECT: what is so' and '# rows G-N W-N …'", f)
+			continue
+		}
+		for r := range strings.FieldsSeq(string(m[1])) {
+			where[r] = append(where[r], f)
+		}
+	}
+	for group, last := range map[string]int{"G": 24, "W": 14} {
+		for i := 1; i <= last; i++ {
+			row := fmt.Sprintf("%s-%d", group, i)
+			if (len(where[row]) == 0) == (elsewhere[row] == "") {
+				t.Errorf("%s: got scripts %v and elsewhere %q, want one of them", row, where[row], elsewhere[row])
+			}
+			delete(where, row)
+		}
+	}
+	for row, files := range where {
+		t.Errorf("%s, of %v: there is no such row here", row, files)
+	}
+}
