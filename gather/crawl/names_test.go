@@ -27,7 +27,7 @@ func TestSitemaps(t *testing.T) {
 		site + "/feed": `<rss version="2.0"><channel><item><link>http://site/fed?utm_source=x</link></item></channel></rss>`}}
 	w.header = map[string]http.Header{site + "/feed": {"Content-Type": {"application/rss+xml"}}}
 	f, k := openDB(t, filepath.Join(t.TempDir(), "f.db")), newKeeper()
-	p := Plan{Roots: []Root{{URL: site, Depth: -1, Sitemaps: true}}, Strip: []string{"utm_source"},
+	p := Plan{Roots: []Root{{URL: site, Depth: -1, Sitemaps: true, Feeds: true}}, Strip: []string{"utm_source"},
 		Revisit: func(d *Doc) time.Time { return d.Checked.Add(time.Hour) }}
 	visitOnce(t, f, p, w, k)
 	if got, want := k.names(site), "/ /fed /feed /mapped"; got != want {
