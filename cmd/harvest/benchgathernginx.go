@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -200,4 +201,20 @@ func (l *accessLog) rest(uri string) string {
 		return "never asked for again"
 	}
 	return fmt.Sprintf("asked for again after %.1f s at the soonest", least)
+}
+
+// busiest is the most requests there were in so many seconds.
+func (l *accessLog) busiest(seconds float64) (most int) {
+	var all []float64
+	for _, times := range l.times {
+		all = append(all, times...)
+	}
+	slices.Sort(all)
+	for first, last := 0, 0; last < len(all); last++ {
+		for all[last]-all[first] > seconds {
+			first++
+		}
+		most = max(most, last-first+1)
+	}
+	return most
 }
