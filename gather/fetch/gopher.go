@@ -169,8 +169,12 @@ type gopherBody struct {
 
 func (b *gopherBody) Read(p []byte) (int, error) { return b.in.Read(p) }
 
+// Close ends the connection, which has served its only request.
 func (b *gopherBody) Close() error {
 	b.back()
+	if c, ok := b.line.Conn.(*conn); ok {
+		c.ended.Store(true)
+	}
 	return b.line.Close()
 }
 

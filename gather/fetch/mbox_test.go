@@ -20,6 +20,7 @@ Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=
 >From the start
 >>From twice
 From here on: no line of a mailbox
+From me@example.org Tue Jan  5 12:00:00 2021 nor this
 
 From you at example.org  Wed Jan  6 08:00:00 2021
 From: you at example.org (You)
