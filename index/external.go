@@ -1,9 +1,6 @@
 package index
 
-import (
-	"math"
-	"slices"
-)
+import "math"
 
 // Weights from outside are mixed in as WebCrawler's author describes it:
 //
@@ -23,12 +20,15 @@ func mixing(matches int, spread float64) float64 {
 	return a + (1-a)*min(max(spread, 0), 1)
 }
 
-// external orders all hits anew by scores with the weights from outside.
+// external orders all hits, which may come in any order, by scores with the weights from outside.
 func (s *searcher) external(hits []candidate) []candidate {
 	if len(hits) == 0 {
 		return hits
 	}
-	best := slices.MinFunc(hits, compareFound).score
+	best := 0.0
+	for i := range hits {
+		best = max(best, hits[i].score)
+	}
 	if best <= 0 {
 		best = 1
 	}

@@ -224,7 +224,11 @@ func (s *searcher) order(q query.Node, root *node) []candidate {
 	default:
 		s.top.reset(s.keeping())
 		s.collect(root)
-		hits = s.top.sorted()
+		if s.opt.External != nil && s.opt.Feedback == 0 && !s.vague {
+			hits = s.top.heap // external orders them
+		} else {
+			hits = s.top.sorted()
+		}
 	}
 	s.step("joined")
 	if s.vague && s.alive() {
