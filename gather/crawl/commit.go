@@ -257,6 +257,9 @@ func (r *recorder) record(p *Page) error {
 	if p.silent {
 		return r.admitLinks(p)
 	}
+	if p.unkept && p.doc.ID == 0 {
+		return nil
+	}
 	d := p.doc
 	if err := r.fresh(p, &d); err != nil || d.ID == 0 {
 		return err

@@ -83,7 +83,9 @@ func TestEnumeration(t *testing.T) {
 		t.Errorf("kept: got %s, want %s", got, all)
 	}
 	write("exit 1\n")
-	visitOnce(t, f, p, w, k)
+	if c := visitOnce(t, f, p, w, k); c.Found.Load() != 3 {
+		t.Errorf("found %d, want the 3 of the root itself", c.Found.Load())
+	}
 	if got := k.names(""); got != all {
 		t.Errorf("kept when the program fails: got %s, want %s", got, all)
 	}

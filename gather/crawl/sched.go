@@ -335,14 +335,20 @@ func (v *visit) nextFront(s *host) (p *Page, err error) {
 func (v *visit) nextListed(s *host, id DocID, place uint32) (p *Page, err error) {
 	s.flight[id] = place
 	v.mu.Unlock()
+	met := false // earlier in this visit, or it will be
 	err = v.f.db.View(func(tx *bbolt.Tx) error {
-		if d, ok := v.f.read(tx, id); ok && v.isDue(&d) {
+		d, ok := v.f.read(tx, id)
+		if ok && v.isDue(&d) {
 			p = v.page(d)
 		}
+		met = ok && (d.Visit >= v.state.Number || d.Queued())
 		return nil
 	})
 	v.mu.Lock()
 	if p == nil {
+		if !met {
+			v.c.Found.Add(-1)
+		}
 		delete(s.flight, id)
 		s.left--
 		v.queued--

@@ -365,6 +365,11 @@ func (v *visit) count(ctx context.Context) error {
 	}
 	for _, s := range v.sites {
 		v.ready(s)
+		if v.listed(s) {
+			v.c.Found.Add(int64(s.left)) // less those that are passed by
+		} else if s.polite {
+			v.c.Found.Add(int64(s.fronts))
+		}
 	}
 	v.tally()
 	return err
