@@ -113,16 +113,11 @@ func (p *Pattern) extent(text []byte, from, first int, state int32) (start, end,
 // between first and end, being before first; else it is first.
 //
 // Read backwards, what is inserted at a place where the pattern asserts
-// something (^, \b) stands on the other side of it, so such a pattern is tried
-// from each place forwards.
+// something (^, \b) stands on the other side of it, so such a pattern is read
+// forwards only.
 func (p *Pattern) begin(text []byte, from, first, end, cost int) (start int) {
 	if p.opt.Errors > 0 && p.asserts {
-		for start = from; start < first; start = forth(text, start, 1) {
-			if p.end(text, start, cost) >= 0 {
-				break
-			}
-		}
-		return start
+		return p.beginAhead(text, from, first, cost)
 	}
 	d := p.behind
 	state, at := d.start(kindAfter(text, end)), end
@@ -140,6 +135,57 @@ func (p *Pattern) begin(text []byte, from, first, end, cost int) (start int) {
 		}
 	}
 	return start
+}
+
+// beginAhead is begin for what cannot be read backwards. Whether a match begins
+// at a place or before it, is told by one reading; the least such place is found by
+// halving, so there are some twenty readings at the most.
+func (p *Pattern) beginAhead(text []byte, from, first, cost int) (start int) {
+	low, high := from, first // a match begins in this range, or at first
+	for low < high {
+		mid := character(text, low, low+(high-low)/2)
+		if p.begins(text, from, mid, cost) {
+			high = mid
+		} else {
+			low = forth(text, mid, 1)
+		}
+	}
+	return low
+}
+
+// character is where the one begins that the byte at a place belongs to, at low
+// or after it. A byte that belongs to none is one.
+func character(text []byte, low, at int) int {
+	for s := at - 1; s >= max(low, at-utf8.UTFMax+1); s-- {
+		if utf8.RuneStart(text[s]) {
+			if _, size := utf8.DecodeRune(text[s:]); s+size > at {
+				return s
+			}
+			break
+		}
+	}
+	return at
+}
+
+// begins tells whether a match of a cost begins between from and upto.
+func (p *Pattern) begins(text []byte, from, upto, cost int) bool {
+	state, at := p.ahead.start(kindBefore(text, from)), from
+	for at < upto {
+		state, at = p.ahead.read(state, text, at)
+	}
+	d := p.on
+	state = d.move(p.ahead, state, kindBefore(text, upto), true)
+	for {
+		if d.may(state) {
+			if c := d.cost(state, kindAfter(text, at)); c >= 0 && c <= cost {
+				return true
+			}
+		}
+		if at == len(text) || state == dead {
+			return false
+		}
+		state, at = d.read(state, text, at)
+	}
 }
 
 // end is the last place to which a match of a cost goes from start; -1 if

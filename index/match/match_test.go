@@ -389,3 +389,23 @@ func TestLive(t *testing.T) {
 		}
 	}
 }
+
+// A pattern with an assertion and errors, of which something could begin at each
+// of 100,000 places: trying all would take minutes.
+func TestBeginIsFound(t *testing.T) {
+	p, err := Compile(`\bq(a| )*z`, Options{Syntax: Regexp, Errors: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.Repeat("a ", 100_000) + "q a a z"
+	if start, end, cost, ok := p.FindString(text, 0); start != 200_000 || end != len(text) || cost != 0 || !ok {
+		t.Errorf("got %d to %d at cost %d, %v; want 200000 to %d at 0", start, end, cost, ok, len(text))
+	}
+	for _, text := range []string{"\x80\x80\x80 q a z", "é é日本 q z", "\xe6\x97 q \xf0 az", "qq z"} {
+		start, _, _, ok := p.FindString(text, 0)
+		want := strings.Index(text, "q")
+		if !ok || start != want {
+			t.Errorf("%q: got %d, %v, want %d", text, start, ok, want)
+		}
+	}
+}

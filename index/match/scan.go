@@ -73,22 +73,41 @@ func (p *Pattern) firstByLine(text []byte, from int) (state int32, end int, ok b
 		if hit == len(text) {
 			return 0, 0, false
 		}
-		at = max(at, bytes.LastIndexByte(text[:hit], '\n')+1)
-		stop := len(text)
-		if i := bytes.IndexByte(text[hit:], '\n'); i >= 0 {
-			stop = hit + i
-		}
+		at += bytes.LastIndexByte(text[at:hit], '\n') + 1
 		state = p.ahead.start(kindBefore(text, at))
 		if p.crowded(hit - from) {
 			return p.ahead.first(state, text, at)
 		}
-		if state, end, ok = p.run(state, text, at, stop); ok {
-			return state, end, true
+		for window := lineWindow; ; window *= 2 {
+			stop, line := lineEnd(text, max(at, hit), window)
+			if state, at, ok = p.run(state, text, at, stop); ok {
+				return state, at, true
+			}
+			if line {
+				at = stop + 1
+				break
+			}
 		}
-		if at = stop + 1; at > len(text) {
+		if at > len(text) {
 			return 0, 0, false
 		}
 	}
+}
+
+// lineWindow is how far the end of a line is looked for at first: whoever goes
+// from match to match in a long line is not to look for it each time.
+const lineWindow = 1 << 10
+
+// lineEnd is where the line of a place ends, or some window further on.
+func lineEnd(text []byte, at, window int) (stop int, line bool) {
+	rest := text[at:]
+	if window < len(rest) {
+		rest = rest[:window]
+	}
+	if i := bytes.IndexByte(rest, '\n'); i >= 0 {
+		return at + i, true
+	}
+	return at + len(rest), at+len(rest) == len(text)
 }
 
 // firstBySpan runs over as much text around a piece as a match can take.
