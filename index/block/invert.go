@@ -13,6 +13,10 @@ import (
 // without pointers, so the collector has nothing to do with them.
 //
 // Units count within the inverter: its first document's first is 0.
+//
+// The ranked engine has a table of its own (index/invert.go): there an entry is
+// found by attribute and word, at most 1 KB, and begins a chain for positions. Here
+// a term is up to 64 KB, and one of a single unit, as most are, has no chain.
 type inverter struct {
 	seed    maphash.Seed
 	slots   []uint32 // of the hash table: place in entries + 1, or 0
