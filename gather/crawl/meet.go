@@ -37,7 +37,8 @@ type hop struct {
 // held; it is let go of meanwhile.
 func (v *visit) meet(ctx context.Context, s *host) {
 	k := v.f.servers[s.id-1]
-	if s.hop.n == 0 && k.Until.After(time.Now()) {
+	had := k.Robots >= 200 && k.Robots < 500 && k.Robots != http.StatusTooManyRequests
+	if s.hop.n == 0 && k.Until.After(time.Now()) && (had || !v.state.Force || s.standing != nil) {
 		v.mu.Unlock()
 		text := v.f.robotsText(s.id)
 		st := v.stand(k.Robots, k.Until, text)

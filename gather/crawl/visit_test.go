@@ -473,6 +473,14 @@ func TestNoRobots(t *testing.T) {
 			delete(w.status, site+"/robots.txt")
 			delete(w.fail, site+"/robots.txt")
 			visitOnce(t, f, p, w, k) // at once: what was learnt still holds
+			if strings.HasPrefix(c.want, "failed") { // but not where everything is wanted anew
+				p.Force = true
+				visitOnce(t, f, p, w, k)
+				if got := k.last[site+"/a.html"]; got != "fetched" || w.log[len(w.log)-2].url != site+"/robots.txt" {
+					t.Errorf("%d: forced: got %q, want robots.txt asked for again", c.status, got)
+				}
+				return
+			}
 			for _, h := range w.log[asked:] {
 				if strings.HasSuffix(h.url, "/robots.txt") {
 					t.Errorf("%d: robots.txt was asked for again at once", c.status)
