@@ -203,6 +203,7 @@ func TestHostileFTP(t *testing.T) {
 		"no port":             {func(f *fakeFTP) { f.answer = map[string]string{"EPSV": "229 Extended (|||99999|)"} }, "port 99999 refused", 0},
 		"an endless answer":   {func(f *fakeFTP) { f.answer = map[string]string{"PWD": "257-" + strings.Repeat("x", 1<<20)} }, "more than it may", 0},
 		"an endless line":     {func(f *fakeFTP) { f.mlsd["/"] = strings.Repeat("x", 1<<20) }, "too long", 0},
+		"an unknown form":     {func(f *fakeFTP) { f.mlsd["/"] = strings.Repeat("name of a file, no more\r\n", 10) }, "unknown form", 0},
 		"too many users":      {func(f *fakeFTP) { f.answer = map[string]string{"USER": "421 Too many users"} }, "", 503},
 		"no anonymous":        {func(f *fakeFTP) { f.answer = map[string]string{"PASS": "530 Not you"} }, "", 401},
 		"busy":                {func(f *fakeFTP) { f.answer = map[string]string{"MLSD": "450 Not now"} }, "", 503},

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -292,7 +293,18 @@ func (r *ftpRequest) folder() (*http.Response, error) {
 
 // entries lists the folder. Its path is not given to LIST, since servers take
 // some characters in it for patterns.
+//
+// The library passes over lines that it cannot read. When it can read none of
+// many the folder is not empty but of an unknown form.
 func (r *ftpRequest) entries() ([]*ftp.Entry, error) {
+	entries, err := r.lines()
+	if got := r.c.received(); err == nil && len(entries) == 0 && got > 80 { // more than "total 0"
+		return nil, fmt.Errorf("folder %s: %d bytes of a listing of unknown form", r.name, got)
+	}
+	return entries, err
+}
+
+func (r *ftpRequest) lines() ([]*ftp.Entry, error) {
 	c := r.c
 	c.allow(maxFolder)
 	if c.ftp.IsTimePreciseInList() {
@@ -335,6 +347,7 @@ type ftpConn struct {
 	s    *session
 	ctl  *line
 	data int64 // bytes that the next data connection may bring
+	last *line // the last data connection; nil: none since allow
 	ftp  *ftp.ServerConn
 	base string // the folder one is put into
 	key  string
@@ -344,7 +357,15 @@ type ftpConn struct {
 // allow begins an operation, whose data are so much at most.
 func (c *ftpConn) allow(n int64) {
 	c.ctl.allow(maxAnswer, "answer")
-	c.data = n
+	c.data, c.last = n, nil
+}
+
+// received is how much has come over the operation's data connection.
+func (c *ftpConn) received() int64 {
+	if c.last == nil {
+		return 0
+	}
+	return c.data - c.last.left
 }
 
 // release keeps the connection for the next request.

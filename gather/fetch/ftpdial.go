@@ -66,6 +66,7 @@ func (t *Transport) ftpDialAs(ctx context.Context, u *url.URL, how int) (*ftpCon
 			return nil, err
 		}
 		l.allow(c.data, "data")
+		c.last = l
 		return l, nil
 	}
 	opts := []ftp.DialOption{ftp.DialWithDialFunc(dial)}

@@ -63,7 +63,8 @@ func scriptedFTP(t *testing.T, tr *Transport, mlsd bool, listing []byte) (string
 			c.ctl = &line{Conn: scripted{strings.NewReader(say)}, s: c.s, left: maxAnswer}
 			return c.ctl, nil
 		}
-		return &line{Conn: scripted{bytes.NewReader(listing)}, s: c.s, left: c.data}, nil
+		c.last = &line{Conn: scripted{bytes.NewReader(listing)}, s: c.s, left: c.data}
+		return c.last, nil
 	}
 	var err error
 	if c.ftp, err = ftp.Dial("x", ftp.DialWithDialFunc(dial)); err != nil {
