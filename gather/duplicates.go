@@ -112,22 +112,21 @@ func (in *inbound) rival(d *crawl.Doc) rival {
 	return rival{id: uint32(d.ID), url: d.URL, size: d.Size, score: scoreOf(d.URL, in.of(d), d.Submitted)}
 }
 
-// markCopies gives the copies of better documents their verdict.
-func (g *Gatherer) markCopies(ctx context.Context, c *config, in *inbound, to *choice) error {
-	if !c.mayDrop() {
-		return nil
-	}
-	for ids, err := range g.db.Copies(ctx) {
-		if err != nil {
-			return err
+// markCopies gives the copies of better documents their verdict. all are the
+// groups there are.
+func (g *Gatherer) markCopies(ctx context.Context, c *config, in *inbound, all [][]crawl.DocID, to *choice) error {
+	for _, ids := range all {
+		if ctx.Err() != nil {
+			return ctx.Err()
 		}
-		gr := group{g, c, in, ids}
-		best, err := gr.winners()
-		if err != nil {
-			return err
-		}
-		err = gr.each(func(r *rival) bool {
-			if b := best[r.size]; b != nil && b.id != r.id {
+		best := make(map[int64]*rival)
+		err := (&group{g, c, in, ids}).each(func(r *rival) bool {
+			switch b := best[r.size]; {
+			case b == nil:
+				best[r.size] = r
+			case r.beats(b):
+				*to.cell(b.id), best[r.size] = copied, r
+			default:
 				*to.cell(r.id) = copied
 			}
 			return true
@@ -182,24 +181,32 @@ func (in *inbound) count(ctx context.Context, db *crawl.DB, all bool) error {
 	return nil
 }
 
+// copies are the groups of documents with one MD5, 4 bytes each document, if any
+// of them may be dropped.
+func (g *Gatherer) copies(ctx context.Context, c *config) (all [][]crawl.DocID, err error) {
+	if !c.mayDrop() {
+		return nil, nil
+	}
+	for ids, err := range g.db.Copies(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ids)
+	}
+	return all, nil
+}
+
 // links counts the links that a selection and the scores of copies need.
-func (g *Gatherer) links(ctx context.Context, c *config) (*inbound, error) {
+func (g *Gatherer) links(ctx context.Context, c *config, copies [][]crawl.DocID) (*inbound, error) {
 	in := new(inbound)
 	all := c.selection.scores()
-	some := false
-	if !all && c.mayDrop() {
-		for ids, err := range g.db.Copies(ctx) {
-			if err != nil {
-				return nil, err
-			}
-			some = true
-			for _, id := range ids {
-				in.want(id)
-			}
-		}
-	}
-	if !all && !some {
+	if !all && len(copies) == 0 {
 		return in, nil
+	}
+	for _, ids := range copies {
+		for _, id := range ids {
+			in.want(id)
+		}
 	}
 	return in, in.count(ctx, g.db, all)
 }

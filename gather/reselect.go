@@ -227,12 +227,16 @@ func (g *Gatherer) settle(ctx context.Context, c *config, moves int) error {
 
 // choose finds out which documents are the collection.
 func (g *Gatherer) choose(ctx context.Context, c *config) (*choice, error) {
-	in, err := g.links(ctx, c)
+	same, err := g.copies(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	in, err := g.links(ctx, c, same)
 	if err != nil {
 		return nil, err
 	}
 	h := new(choice)
-	if err := g.markCopies(ctx, c, in, h); err != nil {
+	if err := g.markCopies(ctx, c, in, same, h); err != nil {
 		return nil, err
 	}
 	if c.selection.all() { // nothing but copies has to be known

@@ -204,17 +204,15 @@ func (g *Gatherer) writeDuplicates(ctx context.Context, w *bufio.Writer) error {
 	g.mu.Lock()
 	c := g.conf
 	g.mu.Unlock()
-	if !c.mayDrop() {
-		return nil
-	}
-	in, err := g.links(ctx, c)
+	same, err := g.copies(ctx, c)
 	if err != nil {
 		return err
 	}
-	for ids, err := range g.db.Copies(ctx) {
-		if err != nil {
-			return err
-		}
+	in, err := g.links(ctx, c, same)
+	if err != nil {
+		return err
+	}
+	for _, ids := range same {
 		gr := group{g, c, in, ids}
 		best, err := gr.winners()
 		if err != nil {

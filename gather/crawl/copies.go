@@ -10,8 +10,7 @@ import (
 )
 
 // Copies yields the documents stored whose bytes had the same MD5 as those of
-// another, together and ascending, MD5 by MD5. The slice is the caller's until
-// the next.
+// another, together and ascending, MD5 by MD5. The slices are the caller's.
 func (f *DB) Copies(ctx context.Context) iter.Seq2[[]DocID, error] {
 	return func(yield func([]DocID, error) bool) {
 		var md5 [16]byte
