@@ -199,7 +199,11 @@ func (e *engine) build(ctx context.Context, number uint64, puts iter.Seq2[*index
 	if ok, err := b.finish(ctx, path); !ok || err != nil {
 		return nil, err
 	}
-	return openSegment(path, number, e.grain)
+	s, err := openSegment(path, number, e.grain)
+	if err != nil {
+		os.Remove(path)
+	}
+	return s, err
 }
 
 // temporary names a file that is swept if a crash leaves it.
@@ -315,13 +319,18 @@ func (e *engine) merge(ctx context.Context, set []part) (next []part, _ error) {
 
 // swap makes the segment at path current in place of those it was made of,
 // less what was deleted of them meanwhile.
-func (e *engine) swap(set []part, path string) error {
+func (e *engine) swap(set []part, path string) (err error) {
 	old := e.cur.Load()
 	v := &view{mark: old.mark, next: old.next + 1}
 	to := files().Path(e.dir, old.next)
 	if err := os.Rename(path, to); err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil && e.bad == nil { // the next Apply has this number
+			os.Remove(to)
+		}
+	}()
 	s, err := openSegment(to, old.next, e.grain)
 	if err != nil {
 		return err
