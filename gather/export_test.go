@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"harvest/gather/soif"
+	"harvest/gather/store"
 )
 
 // say talks to gatherd as printf … | nc does.
@@ -233,5 +234,23 @@ func TestStages(t *testing.T) {
 	close(stop)
 	if err := <-done; err != nil {
 		t.Fatal(err)
+	}
+}
+
+// An object without an Update-Time, which Brokers refuse, is counted and named.
+func TestInvalid(t *testing.T) {
+	r, _, _, _ := page(t)
+	o := soif.Object{Type: "FILE", URL: "http://h/x"}
+	o.Add("Title", []byte("no time"))
+	if err := r.keep(t.Context(), []store.Change{{Op: soif.Update, OID: r.oid(o.URL), URL: o.URL, Body: o.Append(nil)}}); err != nil {
+		t.Fatal(err)
+	}
+	r.gathered()
+	if r.get("invalid") != "1" || !strings.Contains(r.read("events"), "event=invalid url=http://h/x") {
+		t.Errorf("got invalid=%s and events %s, want one", r.get("invalid"), r.read("events"))
+	}
+	r.gathered()
+	if got := r.get("invalid"); got != "0" {
+		t.Errorf("after another visit: got invalid=%s, want 0", got)
 	}
 }

@@ -145,7 +145,6 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 	if g.manual, err = openManual(g); err != nil {
 		return nil, err
 	}
-	g.stage.seen = g.store.Cursor()
 	if err := g.archive.set(&g.conf.export); err != nil {
 		return nil, err
 	}

@@ -172,6 +172,7 @@ func (h *hand) merged(auto []byte, updated time.Time) ([]byte, error) {
 // keep puts changes into the collection, what people have written merged in.
 // Whatever gathers goes through it and never to the store itself.
 func (g *Gatherer) keep(ctx context.Context, changes []store.Change) error {
+	g.validate(changes)
 	m := g.manual
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,11 +1,9 @@
 package gather
 
 import (
+	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	iofs "io/fs"
-	"strconv"
 	"sync"
 	"time"
 
@@ -24,8 +22,9 @@ type stages struct {
 	mu      sync.Mutex
 	now     string // the stage that runs
 	done    [len(stageNames)]stageResult
-	seen    store.Cursor // up to where objects were validated
-	invalid int64        // of those that were validated last
+	looked  int64 // objects that came since the last visit, and of them
+	bad     int64 // those that readers would refuse
+	invalid int64 // the same until then
 	sum     store.Stats
 }
 
@@ -104,46 +103,38 @@ func (g *Gatherer) mergeStage(ctx context.Context) (int64, error) {
 	return g.manual.n.Load(), g.manual.mend(ctx)
 }
 
-// validateStage looks at what has changed since it did so last, and tells of
-// objects that readers would refuse.
-func (g *Gatherer) validateStage(ctx context.Context) (n int64, err error) {
-	now, bad := g.store.Cursor(), int64(0)
-	for rec, err := range g.store.Changes(ctx, g.stage.seen) {
-		if err != nil {
-			return n, err
-		}
-		if rec.Op == soif.Delete {
+// validate looks at what is put into the collection: that it is SOIF the store
+// sees to; an object that readers would refuse all the same is told of. It is
+// looked at here, where it is in memory, and not read again when the visit ends.
+func (g *Gatherer) validate(changes []store.Change) {
+	n, bad := int64(0), int64(0)
+	for i := range changes {
+		if changes[i].Op != soif.Update {
 			continue
 		}
 		n++
-		if why := g.invalid(rec.Entry.OID); why != "" {
+		if !bytes.Contains(changes[i].Body, updateTime) {
 			bad++
-			g.journal.event("invalid", ndb.Of("url", rec.Entry.URL), ndb.Of("reason", why))
+			g.journal.event("invalid", ndb.Of("url", changes[i].URL), ndb.Of("reason", "it has no Update-Time"))
 		}
 	}
 	g.stage.mu.Lock()
 	defer g.stage.mu.Unlock()
-	g.stage.seen, g.stage.invalid = now, bad
-	return n, nil
+	g.stage.looked += n
+	g.stage.bad += bad
 }
 
-// invalid tells what is wrong with an object, "" if nothing is.
-func (g *Gatherer) invalid(oid store.OID) string {
-	b, _, err := g.store.Get(oid)
-	if errors.Is(err, iofs.ErrNotExist) {
-		return "" // gone meanwhile
-	}
-	var o soif.Object
-	if err == nil {
-		o, _, err = soif.Parse(b, soif.Limits{})
-	}
-	if err != nil {
-		return err.Error()
-	}
-	if _, err := strconv.ParseInt(o.Text("Update-Time"), 10, 64); err != nil {
-		return "Update-Time: it is missing or no number"
-	}
-	return ""
+// updateTime begins the attribute that every object has to have.
+var updateTime = []byte("\nUpdate-Time{")
+
+// validateStage sums up what validate has seen since the last visit.
+func (g *Gatherer) validateStage(context.Context) (n int64, err error) {
+	s := &g.stage
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n, s.invalid = s.looked, s.bad
+	s.looked, s.bad = 0, 0
+	return n, nil
 }
 
 // selectStage makes the collection what the configuration says; see reselect.go.
