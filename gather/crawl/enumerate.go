@@ -176,7 +176,7 @@ func (e *enumeration) parse(f []string) (r Enumerated, err error) {
 	r.Access = access
 	delay, bad := strconv.ParseFloat(f[6], 64)
 	if bad != nil || !(delay >= 0 && delay <= maxDelay.Seconds()) {
-		return r, fmt.Errorf("Delay: '%s' is not seconds: %w", clip(f[6]), iofs.ErrInvalid)
+		return r, fmt.Errorf("delay: '%s' is not seconds: %w", clip(f[6]), iofs.ErrInvalid)
 	}
 	r.Delay = time.Duration(delay * float64(time.Second))
 	if r.Depth = number("Depth", f[7]); r.Depth == 0 {

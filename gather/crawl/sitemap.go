@@ -55,12 +55,13 @@ type mentions struct {
 	yield func(Mention, error) bool
 	now   time.Time
 	size  int64 // bytes of a sitemap that are read
+	most  int   // mentions that are taken
 	n     int
 	done  bool // yield has had enough
 }
 
 func newMentions(from string, yield func(Mention, error) bool) *mentions {
-	return &mentions{from: newBase(from), yield: yield, now: time.Now(), size: maxSitemap}
+	return &mentions{from: newBase(from), yield: yield, now: time.Now(), size: maxSitemap, most: maxMentions}
 }
 
 var errMentions = fmt.Errorf("more than %d URLs: the rest is left out: %w", maxMentions, iofs.ErrInvalid)
@@ -72,7 +73,7 @@ func (m *mentions) add(ref, date string, sitemap bool) error {
 	if ref == "" || err != nil || len(u) > maxURL {
 		return nil // a bad one says nothing of the others
 	}
-	if m.n++; m.n > maxMentions {
+	if m.n++; m.n > m.most {
 		return errMentions
 	}
 	t := parseDate(date)
