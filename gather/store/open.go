@@ -120,7 +120,8 @@ func lockDir(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	err = flock(f)
+	if err != nil {
 		f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
 			err = fmt.Errorf("in use by another process: %w", syscall.EBUSY)
@@ -128,6 +129,20 @@ func lockDir(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("store %s: %w", dir, err)
 	}
 	return f, nil
+}
+
+// flock locks a file. A process that this one starts holds its locks too, from
+// the fork to the exec: a store that was closed just then can be locked a moment
+// later.
+func flock(f *os.File) (err error) {
+	for range 50 {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+		if !errors.Is(err, syscall.EWOULDBLOCK) {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
 }
 
 // packWindow is how far back a match may lie: all of a frame, and enough of an
