@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"time"
 
 	"harvest/gather/gathertest"
@@ -27,12 +26,9 @@ func (b *gatherBench) world(ctx context.Context, args []string, std std) (err er
 		return fmt.Errorf("%d hosts: %w; with fewer files open, take fewer --hosts", b.hosts, err)
 	}
 	defer func() { err = errors.Join(err, w.Close()) }()
-	var conf strings.Builder
-	for i := range b.hosts {
-		fmt.Fprintf(&conf, "root url=%s delay=%s urls=unlimited\n", w.Home(i), b.delay)
-	}
+	conf := fmt.Sprintf("root url=%s hosts=%d delay=%s urls=unlimited\n", w.Home(0), b.hosts, b.delay)
 	dir := filepath.Join(work, "gatherer")
-	if err := b.begin(dir, conf.String()); err != nil {
+	if err := b.begin(dir, conf); err != nil {
 		return err
 	}
 	r, err := b.child(ctx, "first", dir, std)

@@ -34,11 +34,8 @@ func (b *gatherBench) known(ctx context.Context, args []string, std std) (err er
 	defer func() { err = errors.Join(err, done()) }()
 	dir := filepath.Join(work, "gatherer")
 	// Home pages are all asked for before any server has its second turn.
-	var conf strings.Builder
-	for i := range b.hosts {
-		fmt.Fprintf(&conf, "root url=%s urls=unlimited delay=10s\n", fakeHome(i))
-	}
-	if err := b.begin(dir, conf.String()); err != nil {
+	conf := fmt.Sprintf("root url=%s hosts=%d urls=unlimited delay=10s\n", fakeHome(0), b.hosts)
+	if err := b.begin(dir, conf); err != nil {
 		return err
 	}
 	rows := [][]string{{"run", "URLs", "servers", "s", "cpu s", "µs a URL", "until it works, s", "peak MB", "resident MB", "on disk MB", "bytes a URL"}}
