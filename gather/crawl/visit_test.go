@@ -472,7 +472,7 @@ func TestNoRobots(t *testing.T) {
 			asked := len(w.log)
 			delete(w.status, site+"/robots.txt")
 			delete(w.fail, site+"/robots.txt")
-			visitOnce(t, f, p, w, k) // at once: what was learnt still holds
+			visitOnce(t, f, p, w, k)                 // at once: what was learnt still holds
 			if strings.HasPrefix(c.want, "failed") { // but not where everything is wanted anew
 				p.Force = true
 				visitOnce(t, f, p, w, k)
