@@ -18,7 +18,7 @@ var elsewhere = map[string]string{
 }
 
 // TestRows finds for every row from G-1 to G-24 and from W-1 to W-14 a script
-// that names it in its second line, or where else it is.
+// that names it in its second line, '# rows G-N W-N …', or where else it is.
 func TestRows(t *testing.T) {
 	files, err := filepath.Glob("testdata/script/*.txt")
 	if err != nil {
@@ -32,8 +32,7 @@ func TestRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := heads.FindSubmatch(text)
-		if m == nil {
-			t.Errorf("%s: does not begin with '# gather-SUBJECT: what is so' and '# rows G-N W-N …'", f)
+		if m == nil { // of no row, but of something else
 			continue
 		}
 		for r := range strings.FieldsSeq(string(m[1])) {
