@@ -288,6 +288,9 @@ func (b *batch) writeOwn() error {
 		s := f.change(id)
 		n := s.own
 		s.own += uint32(len(b.own[id]))
+		if s.done == n && (f.visit == nil || s.visit < f.visit.state.Number) {
+			s.done = s.own // it was gone through: that it grows leaves nothing of it to the next visit
+		}
 		f.mu.Unlock()
 		for docs := b.own[id]; len(docs) > 0; {
 			key, i := ownKey(id, n), int(n%ownStep)*4

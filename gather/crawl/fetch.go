@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	iofs "io/fs"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -130,7 +131,8 @@ func (v *visit) attempt(ctx context.Context, s *host, p *Page, buf *[]byte, bega
 	if p.root != nil && strings.HasPrefix(p.URL, p.root.URL) {
 		root = p.root.URL
 	}
-	if v.plan.Public != nil && (p.flags&outside != 0 || p.root != nil && p.root.Outside) {
+	strange := v.strange(p)
+	if strange {
 		ctx = v.plan.Public(ctx)
 	}
 	if s.polite && began != (time.Time{}) && s.delay() > 0 {
@@ -140,6 +142,9 @@ func (v *visit) attempt(ctx context.Context, s *host, p *Page, buf *[]byte, bega
 	if err != nil {
 		if whole.Err() == nil {
 			p.Outcome, p.Why = Failed, why(err)
+			if strange && errors.Is(err, iofs.ErrPermission) {
+				return -1 // its server was not asked, and is not to be left alone for it
+			}
 			v.mu.Lock()
 			v.noAnswer(s, err)
 			v.mu.Unlock()

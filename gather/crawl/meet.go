@@ -139,7 +139,15 @@ type robotsAnswer struct {
 func (v *visit) askRobots(ctx context.Context, s *host, h hop, began time.Time) (a robotsAnswer) {
 	ctx, cancel := context.WithTimeout(ctx, v.plan.Limits.Time)
 	defer cancel()
-	req, err := v.request(v.traced(ctx, s), h.url, h.url)
+	ctx = v.traced(ctx, s)
+	strange, err := v.strangers(s)
+	if strange {
+		ctx = v.plan.Public(ctx)
+	}
+	var req *http.Request
+	if err == nil {
+		req, err = v.request(ctx, h.url, h.url)
+	}
 	var resp *http.Response
 	if err == nil {
 		resp, err = v.rt.RoundTrip(req)

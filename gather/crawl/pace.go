@@ -16,6 +16,7 @@ type pace struct {
 	last    time.Time     // when it was asked last
 	hold    time.Time     // not before this: it asked for that, or an earlier visit has learnt it
 	base    time.Duration // that its roots ask for
+	own     bool          // it counts for a root that is not from outside
 	before  time.Duration // its delay when it was asked last
 	slow    time.Duration // what its last answer took, times slowness
 	machine *machine      // nil while its address is not known
@@ -45,7 +46,8 @@ const (
 
 // begin takes over what is known of a server. mu is held.
 func (s *host) begin(v *visit, k *Server) {
-	s.base, s.before = v.delay(s), k.Delay
+	s.base, s.own = v.counted(s)
+	s.before = k.Delay
 	s.hold, s.failures, s.trouble = k.Next, k.Failures, k.Trouble
 	if k.Address != "" {
 		s.machine = v.machine(k.Address)
@@ -55,22 +57,23 @@ func (s *host) begin(v *visit, k *Server) {
 	}
 }
 
-// delay is what the roots ask for: the longest of those that a server counts
-// for.
-func (v *visit) delay(s *host) time.Duration {
+// counted is the delay that the roots ask for, the longest of those that a server
+// counts for, and whether one of them is not from outside. mu is held.
+func (v *visit) counted(s *host) (d time.Duration, own bool) {
 	if !s.polite {
-		return 0
+		return 0, true
 	}
-	d := time.Duration(-1)
+	d = -1
 	for id, r := range v.roots {
 		if _, ok := v.f.roots[id].hosts[s.id]; ok || sameHost(Origin(r.URL), s.origin) {
 			d = max(d, r.Delay)
+			own = own || !r.Outside
 		}
 	}
 	if d < 0 {
-		return DefaultDelay
+		d = DefaultDelay
 	}
-	return d
+	return d, own
 }
 
 // delay is what lies between two requests at least. That a server is slow counts
