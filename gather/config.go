@@ -80,6 +80,9 @@ func parseEntries(text string) (*config, error) {
 
 // entry reads a line. seen are the lines of settings, urls those of roots.
 func (c *config) entry(e ndb.Entry, seen, urls map[string]int) error {
+	if err := noPassword(e); err != nil {
+		return err
+	}
 	switch e.First().Key {
 	case "root", "leaf":
 		return c.source(e, urls)

@@ -55,9 +55,6 @@ func (c *config) source(e ndb.Entry, urls map[string]int) (err error) {
 // address reads the url= of a root.
 func (s *source) address(e ndb.Entry, u ndb.Pair, urls map[string]int) (err error) {
 	kind := e.First().Key
-	if userOf(u.Value) != "" {
-		return e.Errorf(u, "%s: a password is not for config, which can be read; write it to secrets", kind)
-	}
 	if s.URL, err = crawl.Canonical(u.Value); err != nil {
 		return e.Errorf(u, "%s: %w", kind, err)
 	}
@@ -72,14 +69,36 @@ func (s *source) address(e ndb.Entry, u ndb.Pair, urls map[string]int) (err erro
 // userOf is what stands before the @ of a URL's host, if a password is part of
 // it.
 func userOf(u string) string {
-	_, rest, ok := strings.Cut(u, "://")
-	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+	rest := afterScheme(u)
+	if i := strings.IndexAny(rest, "/\\?#"); i >= 0 {
 		rest = rest[:i]
 	}
-	if i := strings.LastIndexByte(rest, '@'); ok && i >= 0 && strings.Contains(rest[:i], ":") {
+	if i := strings.LastIndexByte(rest, '@'); i >= 0 && strings.Contains(rest[:i], ":") {
 		return rest[:i]
 	}
 	return ""
+}
+
+// afterScheme is a URL from its host on, "" of what has no scheme. Slashes count
+// as they do for browsers: http:host and http:\\host are http://host.
+func afterScheme(u string) string {
+	_, rest, _ := strings.Cut(u, ":")
+	return strings.TrimLeft(rest, "/\\")
+}
+
+// noPassword refuses a line in which a URL has a password.
+func noPassword(e ndb.Entry) error {
+	for _, p := range e.Pairs {
+		switch p.Key {
+		case "url", "program", "enumeration":
+			for word := range strings.FieldsSeq(p.Value) {
+				if userOf(word) != "" {
+					return e.Errorf(p, "%s: a password is not for config, which can be read; write it to secrets", e.First().Key)
+				}
+			}
+		}
+	}
+	return nil
 }
 
 // A list is a line whose URLs a program names anew for each visit.

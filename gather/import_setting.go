@@ -168,7 +168,7 @@ func (t *translator) withoutUser(l oldLine, raw string) string {
 		return s
 	}
 	plain := strings.Replace(raw, user+"@", "", 1)
-	host, _, _ := strings.Cut(plain[strings.Index(plain, "://")+3:], "/")
+	host, _, _ := strings.Cut(afterScheme(plain), "/")
 	kind := "auth"
 	if strings.HasPrefix(strings.ToLower(plain), "ftp") {
 		kind = "ftp"

@@ -3,6 +3,7 @@ package crawl
 import (
 	"fmt"
 	iofs "io/fs"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -400,9 +401,14 @@ func hostPort(origin string) (name, port string) {
 	return host, ""
 }
 
+// oddUser finds a user with a password where a URL is written in ways that
+// browsers take as well: http:user:password@host, http:\\user:password@host.
+var oddUser = regexp.MustCompile(`(?i)\b((?:https?|ftps?|gopher|nntps?|news):(?:/?\\+/?|/?))[^\s'"/\\:]+:[^\s'"]*@`)
+
 // HideUser writes "..." for what stands before an @ of the URLs in a text: their
 // user and password, or else nothing that is missed.
 func HideUser(text string) string {
+	text = oddUser.ReplaceAllString(text, "$1...@")
 	var b strings.Builder
 	for {
 		i := strings.Index(text, "://")
