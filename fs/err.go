@@ -12,6 +12,7 @@ import (
 // What a file takes without complaint clears its own entry.
 type Err struct {
 	path uint64
+	hide func(text string) string
 
 	mu   sync.Mutex
 	last []refusal
@@ -21,6 +22,12 @@ type refusal struct{ file, line, msg string }
 
 // NewErr makes an Err with nothing in it.
 func NewErr(path uint64) *Err { return &Err{path: path} }
+
+// Hide has what must not be shown taken out of all that is told.
+func (e *Err) Hide(hide func(text string) string) *Err {
+	e.hide = hide
+	return e
+}
 
 // Set says that the file refused the line with err, or, with a nil err, that
 // all is well with it.
@@ -37,7 +44,11 @@ func (e *Err) Set(file, line string, err error) {
 		}
 	}
 	if err != nil {
-		e.last = append(e.last, refusal{file, line, err.Error()})
+		r := refusal{file, line, err.Error()}
+		if e.hide != nil {
+			r.line, r.msg = e.hide(line), e.hide(r.msg)
+		}
+		e.last = append(e.last, r)
 	}
 }
 

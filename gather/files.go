@@ -81,7 +81,7 @@ func (g *Gatherer) id(part ...string) uint64 {
 }
 
 func (g *Gatherer) newTree(opt Options) *tree {
-	err := fs.NewErr(g.id("err"))
+	err := fs.NewErr(g.id("err")).Hide(hidePasswords)
 	nodes := map[string]fs.Node{
 		"config": fs.Config(g.id("config"), err, g.config, g.setConfig).Lines(checkLine).Hide(hidePasswords),
 		"ctl": fs.Ctl(g.id("ctl"), err,

@@ -10,6 +10,7 @@ import (
 
 	"harvest/fs"
 	"harvest/fs/ndb"
+	"harvest/gather/crawl"
 )
 
 // The tables of a Gatherer, and what is asked of it by URL:
@@ -150,7 +151,7 @@ func (f *submitFile) take(ctx context.Context, text string) error {
 	}
 	told := make([]string, 0, len(refused))
 	for _, r := range refused[:min(len(refused), maxRefused)] {
-		told = append(told, fmt.Sprintf("%.200s: %v", r.line, r.err))
+		told = append(told, fmt.Sprintf("%.200s: %v", crawl.HideUser(r.line), r.err))
 	}
 	if n := len(refused) - maxRefused; n > 0 {
 		told = append(told, fmt.Sprintf("and %d more", n))

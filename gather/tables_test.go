@@ -157,6 +157,19 @@ func TestSubmit(t *testing.T) {
 	if err := pour(t, g, "submit", "http://c.test/"+strings.Repeat("x", 10_000), 1000); err == nil {
 		t.Error("a line without an end is taken")
 	}
+	bad := "http://me:geheim@[x/" + strings.Repeat("y", 300)
+	for _, file := range []string{"submit", "explain", "ctl"} {
+		line := bad
+		if file == "ctl" {
+			line = "fetch " + bad
+		}
+		if err := pour(t, g, file, line+"\n", 1000); err == nil {
+			t.Errorf("%s: %s is taken", file, line)
+		}
+	}
+	if told := r.read("err"); strings.Contains(told, "geheim") || strings.Count(told, "...@[x/") < 3 {
+		t.Errorf("err: got\n%swant no password", told)
+	}
 	if asked.Load() != 0 {
 		t.Errorf("%d requests were made without a visit", asked.Load())
 	}
