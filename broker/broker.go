@@ -627,6 +627,11 @@ func (b *Broker) delete(ctx context.Context, names []string) error {
 	return b.catchUp(ctx)
 }
 
+// remove is what rm of an object does.
+func (b *Broker) remove(ctx context.Context, e store.Entry) error {
+	return b.delete(ctx, []string{e.OID.String()})
+}
+
 // busy tells whether there is work under way or asked for. Called with mu held.
 func (b *Broker) busy() bool {
 	for _, s := range b.sources {

@@ -81,7 +81,7 @@ func (w *world) gatherer(path string) *store.Store {
 	must(w.t, err)
 	w.t.Cleanup(func() { s.Close() })
 	w.stores[path] = s
-	files := s.Files(func(parts ...string) uint64 { return fs.ID(append([]string{path}, parts...)...) }, nil)
+	files := s.Files(func(parts ...string) uint64 { return fs.ID(append([]string{path}, parts...)...) }, nil, nil)
 	w.trees[path] = fs.IO(ctx, fs.Static(fs.ID(path), files))
 	return s
 }
@@ -925,7 +925,7 @@ func killed(dir string, lg *slog.Logger) (*Broker, *store.Store, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	files := g.Files(func(parts ...string) uint64 { return fs.ID(append([]string{"g"}, parts...)...) }, nil)
+	files := g.Files(func(parts ...string) uint64 { return fs.ID(append([]string{"g"}, parts...)...) }, nil, nil)
 	tree := fs.IO(ctx, fs.Static(2, files))
 	b, err := Open(filepath.Join(dir, "broker"), "b", lg, Options{Open: func(context.Context, string) (iofs.FS, io.Closer, error) {
 		return tree, io.NopCloser(nil), nil

@@ -75,7 +75,7 @@ func (b *Broker) Files() fs.Dir { return b.shown.dir }
 // build makes the directory, once: a config being edited has state in it.
 func (s *shown) build() {
 	b := s.b
-	nodes := b.store.Files(b.id, s.bus)
+	nodes := b.store.Files(b.id, s.bus, b.remove)
 	s.objects = nodes["objects"].(fs.Dir)
 	nodes["config"] = fs.Config(b.id("config"), s.err, b.configText, b.setConfig).Lines(checkLine)
 	nodes["ctl"] = fs.Ctl(b.id("ctl"), s.err,

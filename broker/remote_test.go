@@ -41,7 +41,7 @@ func TestRemote(t *testing.T) {
 		}
 	}
 	files := func() fs.Dir {
-		return fs.Static(fs.RootPath, w.stores["gather/web"].Files(func(parts ...string) uint64 { return fs.ID(append([]string{"g"}, parts...)...) }, nil))
+		return fs.Static(fs.RootPath, w.stores["gather/web"].Files(func(parts ...string) uint64 { return fs.ID(append([]string{"g"}, parts...)...) }, nil, nil))
 	}
 	b, err := Open(t.TempDir(), "b", testLog(t), Options{Open: serve(files)})
 	must(t, err)

@@ -103,7 +103,7 @@ func (g *Gatherer) newTree(opt Options) *tree {
 	g.exportNodes(nodes, err, opt.Bus)
 	g.journal.events.Nodes(nodes, "events", g.id)
 	g.journal.log.Nodes(nodes, "log", g.id)
-	maps.Copy(nodes, g.store.Files(g.id, opt.Bus))
+	maps.Copy(nodes, g.store.Files(g.id, opt.Bus, g.remove))
 	return &tree{fs.Static(g.id("dir"), nodes)}
 }
 

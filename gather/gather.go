@@ -25,6 +25,7 @@ import (
 
 	"harvest/fs/ndb"
 	"harvest/gather/crawl"
+	"harvest/gather/soif"
 	"harvest/gather/store"
 )
 
@@ -581,6 +582,16 @@ func (g *Gatherer) forget(ctx context.Context, urls []string) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.chooseAnew() // a copy may take its place
+}
+
+// remove is what rm of an object does. What is known of its document stays, so
+// that it comes back when its source changes, not before.
+func (g *Gatherer) remove(ctx context.Context, e store.Entry) error {
+	if err := g.keep(ctx, []store.Change{{Op: soif.Delete, OID: e.OID, URL: e.URL}}); err != nil {
+		return err
+	}
+	g.journal.event("gone", ndb.Of("url", e.URL), ndb.Of("reason", "removed"))
+	return nil
 }
 
 func (g *Gatherer) compact(ctx context.Context, _ []string) error {

@@ -29,9 +29,10 @@ import (
 
 // Files returns the names that a service exports of its store. Id makes a path
 // of the keys of a thing; the two names of an object have the same one. The bus,
-// which may be nil, hears of each change.
-func (s *Store) Files(id func(parts ...string) uint64, bus *fs.Bus) map[string]fs.Node {
-	t := &tree{s, id}
+// which may be nil, hears of each change. Remove is what rm of an object does,
+// for those who may write its folder; nil, and nobody may.
+func (s *Store) Files(id func(parts ...string) uint64, bus *fs.Bus, remove func(context.Context, Entry) error) map[string]fs.Node {
+	t := &tree{s, id, remove}
 	if bus != nil {
 		s.mu.Lock()
 		s.tell = func(changes []told) { t.tell(bus, changes) }
@@ -49,8 +50,9 @@ func (s *Store) Files(id func(parts ...string) uint64, bus *fs.Bus) map[string]f
 
 // A tree makes nodes of what is in a store.
 type tree struct {
-	s  *Store
-	id func(parts ...string) uint64
+	s      *Store
+	id     func(parts ...string) uint64
+	remove func(context.Context, Entry) error
 }
 
 // vers returns a function for fs.Func. Within an epoch the numbers of changes are
@@ -130,14 +132,14 @@ func (f objectFile) Attributes(context.Context) ([]fs.Attribute, error) {
 func notExist(name string) error { return fmt.Errorf("%s: %w", name, iofs.ErrNotExist) }
 
 func (t *tree) folder(prefix string) fs.Node {
-	return fs.Func{
+	return removable{fs.Func{
 		Path: t.id("objects", prefix),
 		Vers: t.vers(prefix),
 		Look: func(_ context.Context, name string) (fs.Node, error) { return t.lookObject(prefix, name) },
 		Each: func(ctx context.Context, after string) iter.Seq2[fs.Entry, error] {
 			return t.eachObject(ctx, prefix, after)
 		},
-	}
+	}, t.remove}
 }
 
 const digestName = "digest"
@@ -305,7 +307,7 @@ func (t *tree) writeObjectDigests(ctx context.Context, w io.Writer, prefix strin
 
 // urlDir is a folder of the tree of URLs.
 func (t *tree) urlDir(dir string) fs.Node {
-	return fs.Func{
+	return removable{fs.Func{
 		Path: t.id("url", dir),
 		Vers: t.vers("url"),
 		Look: func(_ context.Context, name string) (fs.Node, error) {
@@ -328,7 +330,7 @@ func (t *tree) urlDir(dir string) fs.Node {
 				}
 			}
 		},
-	}
+	}, t.remove}
 }
 
 func (t *tree) named(dir string, n Name) fs.Node {

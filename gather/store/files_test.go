@@ -20,7 +20,7 @@ import (
 
 func testTree(s *Store, bus *fs.Bus) fs.Dir {
 	id := func(parts ...string) uint64 { return fs.ID(append([]string{"test"}, parts...)...) }
-	return fs.Static(id("dir"), s.Files(id, bus))
+	return fs.Static(id("dir"), s.Files(id, bus, nil))
 }
 
 // filled makes a store whose tree has something of each kind.
