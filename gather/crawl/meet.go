@@ -115,8 +115,8 @@ func (v *visit) stands(s *host, st *standing) {
 	if !first || st.rules == nil {
 		return
 	}
-	for id, r := range v.roots {
-		if _, ok := v.f.roots[id].hosts[s.id]; r.Sitemaps && !r.Leaf && (ok || sameHost(Origin(r.URL), s.origin)) {
+	for r := range v.rootsOf(s) {
+		if r.Sitemaps && !r.Leaf {
 			s.maps = slices.Clone(st.rules.Sitemaps)
 			if len(s.maps) == 0 {
 				s.maps = []string{s.origin + "/sitemap.xml"}

@@ -132,8 +132,8 @@ const maxMaps = 1000
 func (v *visit) rootOf(s *host) (first *Root) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for id, r := range v.roots {
-		if _, ok := v.f.roots[id].hosts[s.id]; r.Sitemaps && !r.Leaf && (ok || sameHost(Origin(r.URL), s.origin)) && (first == nil || r.URL < first.URL) {
+	for r := range v.rootsOf(s) {
+		if r.Sitemaps && !r.Leaf && (first == nil || r.URL < first.URL) {
 			first = r
 		}
 	}

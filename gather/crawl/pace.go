@@ -64,11 +64,9 @@ func (v *visit) counted(s *host) (d time.Duration, own bool) {
 		return 0, true
 	}
 	d = -1
-	for id, r := range v.roots {
-		if _, ok := v.f.roots[id].hosts[s.id]; ok || sameHost(Origin(r.URL), s.origin) {
-			d = max(d, r.Delay)
-			own = own || !r.Outside
-		}
+	for r := range v.rootsOf(s) {
+		d = max(d, r.Delay)
+		own = own || !r.Outside
 	}
 	if d < 0 {
 		d = DefaultDelay

@@ -109,8 +109,8 @@ func (v *visit) listed(s *host) bool { return s.polite && !v.state.Queued }
 
 // searches reports whether a root on the server is searched depth first.
 func (v *visit) searches(s *host) bool {
-	for _, r := range v.roots {
-		if r.Search == Depth && sameHost(Origin(r.URL), s.origin) {
+	for _, r := range v.homes[hostKey(s.origin)] {
+		if r.Search == Depth {
 			return true
 		}
 	}

@@ -393,6 +393,14 @@ func sameHost(a, b string) bool {
 	return a == b || isWeb(a) && isWeb(b) && an == bn && ap == "" && bp == ""
 }
 
+// hostKey is the same for two origins that are one host, and for no others.
+func hostKey(origin string) string {
+	if name, port := hostPort(origin); port == "" && isWeb(origin) {
+		return name
+	}
+	return origin
+}
+
 func hostPort(origin string) (name, port string) {
 	_, host, _ := strings.Cut(origin, "://")
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {

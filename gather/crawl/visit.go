@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"net/http"
 	"runtime"
 	"sync"
@@ -28,7 +29,9 @@ type visit struct {
 	rt    http.RoundTripper
 	h     Handler
 	c     *Counts
-	roots map[uint64]*Root // changed only before workers run
+	roots map[uint64]*Root   // changed only before workers run
+	homes map[string][]*Root // roots by the host that they are on,
+	wide  []uint64           // those that others may count for, or do
 	state Visited
 	began time.Time // or was taken up
 
@@ -73,6 +76,7 @@ func newVisit(f *DB, p Plan, rt http.RoundTripper, h Handler, c *Counts) (*visit
 	v := &visit{
 		f: f, plan: p, rt: rt, h: h, c: c, mu: &f.mu,
 		roots:    make(map[uint64]*Root),
+		homes:    make(map[string][]*Root),
 		sites:    make(map[ServerID]*host),
 		machines: make(map[string]*machine),
 		full:     make(map[uint64]bool),
@@ -131,11 +135,40 @@ func (v *visit) root(r Root) error {
 		r.Delay = DefaultDelay
 	}
 	id := RootID(u)
-	v.roots[id] = &r
-	v.mu.Lock()
+	v.mu.Lock() // a submission looks at roots while an enumeration makes them
 	defer v.mu.Unlock()
-	v.f.root(id)
+	k := v.f.root(id)
+	old := v.roots[id]
+	was := old != nil && (old.Hosts > 1 || len(k.hosts) > 1)
+	if old != nil {
+		*old = r
+	} else {
+		v.roots[id] = &r
+		v.homes[hostKey(Origin(u))] = append(v.homes[hostKey(Origin(u))], &r)
+	}
+	if !was && (r.Hosts > 1 || len(k.hosts) > 1) {
+		v.wide = append(v.wide, id)
+	}
 	return nil
+}
+
+// rootsOf yields the roots that a server counts for, without a look at all the
+// others. mu is held.
+func (v *visit) rootsOf(s *host) iter.Seq[*Root] {
+	return func(yield func(*Root) bool) {
+		home := hostKey(s.origin)
+		for _, r := range v.homes[home] {
+			if !yield(r) {
+				return
+			}
+		}
+		for _, id := range v.wide {
+			r := v.roots[id]
+			if _, ok := v.f.roots[id].hosts[s.id]; ok && hostKey(Origin(r.URL)) != home && !yield(r) {
+				return
+			}
+		}
+	}
 }
 
 func (v *visit) run(ctx context.Context) error {
