@@ -81,7 +81,7 @@ func (v *visit) batch(wait time.Duration) (w work, more bool) {
 }
 
 // A queueChange is what a batch has done to what is left of a server.
-type queueChange struct{ listed, fronts int }
+type queueChange struct{ fronts int }
 
 // commit makes pages final: the Handler first, then the database. What would
 // delete an object waits for the end of the visit.
@@ -123,14 +123,7 @@ func (v *visit) commit(ctx context.Context, w work) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	for id, c := range changes {
-		if v.sites[id] == nil {
-			c.listed = 0 // a new site counts all of its list
-		}
-		if s := v.site(id); v.listed(s) {
-			v.more(s, c.listed, c.fronts)
-		} else {
-			v.more(s, 0, c.fronts)
-		}
+		v.more(v.site(id), c.fronts)
 	}
 	v.settle(w.pages)
 	return nil
@@ -240,8 +233,8 @@ func (r *recorder) end(texts []robotsText) error {
 		k := v.f.change(t.id)
 		k.Robots, k.Until = t.status, t.until
 	}
-	for id, docs := range r.b.own {
-		r.change(id).listed += len(docs)
+	for id := range r.b.own {
+		r.change(id) // more looks at its list
 	}
 	for id := range r.changes {
 		if s := v.sites[id]; s != nil {

@@ -416,19 +416,34 @@ func (v *visit) added(of []ServerID) {
 	}
 	v.changes++
 	for _, id := range of {
-		v.more(v.site(id), 0, 1)
+		v.more(v.site(id), 1)
 	}
 	v.tally()
 }
 
-// more notes that entries have come into a site's list and into the queue for
-// it, or left that, and sees to it that they are dealt with. mu is held.
-func (v *visit) more(s *host, listed, fronts int) {
+// more notes that entries have come into the queue for a site, or left it, and
+// perhaps into its list, and sees to it that they are dealt with. mu is held.
+func (v *visit) more(s *host, fronts int) {
+	listed := v.remaining(s) - s.left
 	s.left += listed
 	s.fronts += fronts
 	s.stuck = false
 	v.queued += listed + fronts
 	v.ready(s)
+}
+
+// remaining is how much of a site's list is not dealt with. mu is held.
+func (v *visit) remaining(s *host) int {
+	if !v.listed(s) {
+		return 0
+	}
+	n := int(v.f.servers[s.id-1].listed-s.read) + len(s.ahead)
+	for _, place := range s.flight {
+		if place != notListed {
+			n++
+		}
+	}
+	return n
 }
 
 // tally publishes how much is queued. mu is held.
