@@ -570,43 +570,45 @@ func TestLong(t *testing.T) {
 		io.WriteString(w, text)
 	}))
 	defer s.Close()
-	g, err := Open(t.TempDir(), "test", slog.New(slog.DiscardHandler), Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer g.Close()
-	if err := g.setConfig(t.Context(), "root url=file://"+src+"\nleaf delay=0s url="+s.URL+"/told\nleaf delay=0s url="+s.URL+"/chunked\nleaf delay=0s url="+s.URL+"/none\n"); err != nil {
-		t.Fatal(err)
-	}
-	v := g.newVisit(g.conf)
-	v.plan.Limits = crawl.Limits{Head: 1000, Body: 5000}
-	if err := g.db.Visit(t.Context(), v.plan, g.rt, v, &v.counts); err != nil {
-		t.Fatal(err)
-	}
-	size, sum := strconv.Itoa(len(text)), fmt.Sprintf("%x", md5.Sum([]byte(text)))
-	objects := (&runner{Gatherer: g, t: t}).objects("")
-	var table bytes.Buffer
-	w := bufio.NewWriter(&table)
-	if err := errors.Join(g.writeDocuments(t.Context(), w), w.Flush()); err != nil {
-		t.Fatal(err)
-	}
-	const cut = "the first 5000 bytes of the document"
-	for _, c := range []struct{ url, status, size, fileSize, md5, limit string }{
-		{"file://" + src + "/long.txt", "200", size, size, sum, ""},
-		{s.URL + "/told", "200", size, size, "", cut},
-		{s.URL + "/chunked", "200", "-", "", "", cut},
-		{s.URL + "/none", "404", "-", "", "", ""},
-	} {
-		_, line, _ := strings.Cut(table.String(), c.url+"\t")
-		if f := strings.Split(line, "\t"); len(f) < 3 || f[1] != c.status || f[2] != c.size {
-			t.Errorf("documents: %s: got %.40q, want status %s, size %s", c.url, f, c.status, c.size)
+	for _, head := range []int{1000, 1 << 20} { // the limit comes after what is held at once, and before
+		g, err := Open(t.TempDir(), "test", slog.New(slog.DiscardHandler), Options{})
+		if err != nil {
+			t.Fatal(err)
 		}
-		o, kept := objects[c.url]
-		if kept != (c.status == "200") {
-			t.Errorf("%s: kept is %t", c.url, kept)
+		defer g.Close()
+		if err := g.setConfig(t.Context(), "root url=file://"+src+"\nleaf delay=0s url="+s.URL+"/told\nleaf delay=0s url="+s.URL+"/chunked\nleaf delay=0s url="+s.URL+"/none\n"); err != nil {
+			t.Fatal(err)
 		}
-		if o.Text("File-Size") != c.fileSize || o.Text("MD5") != c.md5 || !strings.HasSuffix(o.Text("Summary-Limit"), c.limit) {
-			t.Errorf("%s: got File-Size %q, MD5 %q, want %q, %q, limit %q in\n%.900s", c.url, o.Text("File-Size"), o.Text("MD5"), c.fileSize, c.md5, c.limit, o.Append(nil))
+		v := g.newVisit(g.conf)
+		v.plan.Limits = crawl.Limits{Head: head, Body: 5000}
+		if err := g.db.Visit(t.Context(), v.plan, g.rt, v, &v.counts); err != nil {
+			t.Fatal(err)
+		}
+		size, sum := strconv.Itoa(len(text)), fmt.Sprintf("%x", md5.Sum([]byte(text)))
+		objects := (&runner{Gatherer: g, t: t}).objects("")
+		var table bytes.Buffer
+		w := bufio.NewWriter(&table)
+		if err := errors.Join(g.writeDocuments(t.Context(), w), w.Flush()); err != nil {
+			t.Fatal(err)
+		}
+		const cut = "the first 5000 bytes of the document"
+		for _, c := range []struct{ url, status, size, fileSize, md5, limit string }{
+			{"file://" + src + "/long.txt", "200", size, size, sum, ""},
+			{s.URL + "/told", "200", size, size, "", cut},
+			{s.URL + "/chunked", "200", "-", "", "", cut},
+			{s.URL + "/none", "404", "-", "", "", ""},
+		} {
+			_, line, _ := strings.Cut(table.String(), c.url+"\t")
+			if f := strings.Split(line, "\t"); len(f) < 3 || f[1] != c.status || f[2] != c.size {
+				t.Errorf("documents: %s: got %.40q, want status %s, size %s", c.url, f, c.status, c.size)
+			}
+			o, kept := objects[c.url]
+			if kept != (c.status == "200") {
+				t.Errorf("%s: kept is %t", c.url, kept)
+			}
+			if o.Text("File-Size") != c.fileSize || o.Text("MD5") != c.md5 || !strings.HasSuffix(o.Text("Summary-Limit"), c.limit) {
+				t.Errorf("%s: got File-Size %q, MD5 %q, want %q, %q, limit %q in\n%.900s", c.url, o.Text("File-Size"), o.Text("MD5"), c.fileSize, c.md5, c.limit, o.Append(nil))
+			}
 		}
 	}
 }

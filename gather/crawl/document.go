@@ -52,10 +52,11 @@ func (v *visit) document(ctx context.Context, p *Page, resp *http.Response, buf 
 		return
 	}
 	p.Outcome, p.Head, p.rest = Fetched, head, b
-	if end {
-		p.Size = int64(len(head))
-	} else {
+	switch {
+	case !end:
 		p.Rest = b
+	case !b.cut:
+		p.Size = int64(len(head))
 	}
 	v.refs(p, resp.Header)
 	if p.Outcome == Fetched {
