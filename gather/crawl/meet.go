@@ -141,7 +141,7 @@ func (v *visit) askRobots(ctx context.Context, s *host, h hop, began time.Time) 
 	defer cancel()
 	ctx = v.traced(ctx, s)
 	strange, err := v.strangers(s)
-	if strange {
+	if strange || v.plan.Public != nil && !sameHost(Origin(h.url), s.origin) {
 		ctx = v.plan.Public(ctx)
 	}
 	var req *http.Request

@@ -78,6 +78,9 @@ func (v *visit) readMap(ctx context.Context, s *host, u string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, v.plan.Limits.Time)
 	defer cancel()
+	if v.plan.Public != nil && !sameHost(Origin(u), s.origin) {
+		ctx = v.plan.Public(ctx) // a site does not choose what is asked for in this network
+	}
 	req, err := v.request(ctx, u, root.URL)
 	if err != nil {
 		return

@@ -128,6 +128,7 @@ func FuzzMenu(f *testing.F) {
 	f.Add("0Title\t/sel\tlocalhost\t70\t+\r\n1Menu\t\tlocalhost\t70\r\niinfo\t\tx\t1\r\nhWeb\tURL:http://x/\tlocalhost\t70\r\n.\r\n")
 	f.Add("+INFO: 0About\t/about\tlocalhost\t70\t+\r\n+ADMIN:\r\n Mod-Date: x <19930728170201>\r\n+VIEWS:\r\n Text/plain: <10k>\r\n+ABSTRACT:\r\n text\r\n")
 	f.Add("0..\t/../x\t::1\t70\r\n9\tx?y\xff\th\t65535\r\n+INFO: \r\n+VIEWS:\r\n x: <1e300k>\r\n")
+	f.Add("/host\t/sel\tlocalhost\t70\r\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		items, _, _ := parseMenu(strings.NewReader(text))
 		more, _ := parseAttributes(strings.NewReader(text))
