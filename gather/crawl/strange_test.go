@@ -83,3 +83,21 @@ func TestStrange(t *testing.T) {
 		}
 	})
 }
+
+// TestElsewhere: a site does not have private addresses asked for a sitemap or a
+// robots.txt that is to be elsewhere.
+func TestElsewhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &web{pages: map[string]string{"http://own/": "x", "http://own/robots.txt": "Sitemap: http://inner/map\nSitemap: http://own/map"},
+			status: map[string]int{"http://b/robots.txt": 301},
+			header: map[string]http.Header{"http://b/robots.txt": {"Location": {"http://inner/r"}}}}
+		w.pages["http://b/"] = "y"
+		f := openDB(t, filepath.Join(t.TempDir(), "crawl.db"))
+		p := Plan{Roots: []Root{{URL: "http://own/", Depth: -1, Hosts: 1, Sitemaps: true}, {URL: "http://b/", Depth: -1, Hosts: 1}},
+			Public: func(ctx context.Context) context.Context { return context.WithValue(ctx, guardedKey{}, true) }}
+		visitOnce(t, f, p, guarded{w}, newKeeper())
+		if got := w.asked(""); strings.Contains(got, "inner") || !strings.Contains(got, "http://own/map") {
+			t.Errorf("asked for %s", got)
+		}
+	})
+}

@@ -279,7 +279,7 @@ func parseMenu(r io.Reader) (items []gopherItem, plus bool, err error) {
 
 func parseItem(text string) (i gopherItem, ok bool) {
 	field := strings.Split(text, "\t")
-	if len(field) < 4 || field[0] == "" || field[0][0] == 'i' || field[0][0] == '3' || field[0][0] <= ' ' || field[0][0] >= 0x7f {
+	if len(field) < 4 || field[0] == "" || field[0][0] == 'i' || field[0][0] == '3' || field[0][0] <= ' ' || field[0][0] >= 0x7f || field[0][0] == '/' { // a path that began with two would name a host
 		return i, false
 	}
 	i = gopherItem{typ: field[0][0], title: field[0][1:], selector: field[1], host: strings.ToLower(strings.TrimSpace(field[2])), num: strings.TrimSpace(field[3])}
