@@ -72,6 +72,7 @@ func (b *bar) show(what string, done, all int) { b.draw(point{what: what, done: 
 
 func (b *bar) draw(p point) {
 	now := time.Now()
+	p.all = max(p.all, p.done) // what a visit puts out was not among what it found
 	b.reckon(p.done, now)
 	if b.term == nil {
 		if now.Sub(b.last) >= lineEvery {

@@ -67,6 +67,17 @@ func TestReckon(t *testing.T) {
 	}
 }
 
+// TestMoreThanAll has a job do more than was to be done.
+func TestMoreThanAll(t *testing.T) {
+	var out bytes.Buffer
+	b := newBar(&out)
+	b.last = time.Time{}
+	b.show("gather/web", 7, 3)
+	if got := out.String(); !strings.HasPrefix(got, "gather/web: 7 of 7, ") {
+		t.Errorf("got %q, want 7 of 7", got)
+	}
+}
+
 // terminal opens a pair: what is written to tty is read from pty.
 func terminal(t *testing.T) (pty, tty *os.File) {
 	t.Helper()
