@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"os"
 	"path"
 	"strconv"
 	"strings"
@@ -44,6 +45,7 @@ type Input struct {
 	Rest     io.Reader // nil when Head is all
 	FullText bool      // keep the text as Full-Text
 	Limits   Limits
+	Tables   *Tables // what its user has set; nil: nothing
 }
 
 // Limits bound what a summary costs and holds. A field of zero means its default.
@@ -101,7 +103,11 @@ func (t Trace) String() string {
 // way about who made it: Update-Time and the like are for the caller to add. An
 // error is one of reading, or of ctx; hostile content is none.
 func Summarize(ctx context.Context, in Input) (soif.Object, Trace, error) {
-	w := &worker{ctx: ctx, lim: in.Limits, full: in.FullText}
+	w := &worker{ctx: ctx, lim: in.Limits, full: in.FullText, tab: in.Tables}
+	if w.tab == nil {
+		w.tab = new(Tables)
+	}
+	defer w.close()
 	w.lim.defaults()
 	w.text = w.lim.Text
 	name := in.Name
@@ -149,8 +155,10 @@ type worker struct {
 	ctx     context.Context // of the call, which the worker does not outlive
 	lim     Limits
 	full    bool
-	text    int   // bytes of Full-Text left
-	out     int64 // bytes that unnesting has yielded
+	tab     *Tables
+	opened  []*os.File // by whole
+	text    int        // bytes of Full-Text left
+	out     int64      // bytes that unnesting has yielded
 	members int
 	limits  []string // what was cut, and why
 	trace   Trace
@@ -164,16 +172,14 @@ type content struct {
 	typ      string
 	head     []byte
 	rest     io.Reader
+	full     io.ReaderAt // all of it, once whole was called
+	size     int64       // of full
 }
 
 // all is the content from its first byte.
 func (c *content) all() io.Reader {
 	return io.MultiReader(readerOf(c.head), c.rest)
 }
-
-// A summarizer adds to o what it finds telling in text, which is all of the
-// content or its beginning.
-type summarizer func(w *worker, o *soif.Object, c *content, text []byte)
 
 // safely summarizes a content and survives a summarizer that panics.
 func (w *worker) safely(o *soif.Object, c *content, depth int) {
@@ -190,7 +196,7 @@ func (w *worker) summarize(o *soif.Object, c *content, depth int) {
 	k, rule := recognize(c)
 	c.typ = k.name
 	w.step(c, "recognize", k.name, rule)
-	if k.nest {
+	if containers[k.name] {
 		if depth >= w.lim.Depth {
 			w.limit(c, fmt.Sprintf("nested more than %d deep", w.lim.Depth))
 			return
@@ -198,18 +204,19 @@ func (w *worker) summarize(o *soif.Object, c *content, depth int) {
 		w.unnest(o, c, depth)
 		return
 	}
-	if k.sum == nil {
+	e, ok := summarizers[k.name]
+	if !ok {
 		w.step(c, "select", "none", "no summarizer for "+k.name)
 		return
 	}
-	if more(c.rest) {
-		w.limit(c, fmt.Sprintf("summary of the first %d bytes", len(c.head)))
-	}
 	text := c.head
-	if !k.bytes {
+	if !e.bytes {
 		text = decode(text, c.declared)
 	}
-	k.sum(w, o, c, text)
+	e.sum(w, o, c, text)
+	if c.full == nil && more(c.rest) {
+		w.limit(c, fmt.Sprintf("summary of the first %d bytes", len(c.head)))
+	}
 	w.step(c, "summarize", strconv.Itoa(len(o.Attrs))+" attributes", k.name)
 }
 

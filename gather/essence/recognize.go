@@ -6,40 +6,33 @@ import (
 	"strings"
 )
 
-// A kind is a type of object and what is done with it.
+// A kind is a type of object, as far as recognition goes: what is done with it
+// stands in summarizers and containers, by its name.
 type kind struct {
 	name  string
-	sum   summarizer // nil: described by size, time and MD5
-	nest  bool       // is a container, which unnest knows
-	text  bool       // is text, so that binary content belies the name
-	bytes bool       // the summarizer wants the bytes as they are, not as UTF-8
-	magic string     // the content that a name needs to be believed, "" none
+	text  bool   // is text, so that binary content belies the name
+	magic string // the content that a name needs to be believed, "" none
 }
 
 // kinds are the types, by name.
 var kinds = func() map[string]*kind {
 	m := make(map[string]*kind)
 	for _, k := range []kind{
-		{name: "GNUCompressed", nest: true, magic: "GNUCompressed"},
-		{name: "Tar", nest: true, magic: "Tar"},
-		{name: "HTML", sum: sumHTML, text: true, bytes: true},
-		{name: "Markdown", sum: sumMarkdown, text: true},
-		{name: "ManPage", sum: sumMan, text: true},
-		{name: "Text", sum: sumText, text: true},
-		{name: "README", sum: sumText, text: true},
-		{name: "FAQ", sum: sumText, text: true},
+		{name: "GNUCompressed", magic: "GNUCompressed"},
+		{name: "Tar", magic: "Tar"},
 		{name: "Pdf", magic: "Pdf"},
 		{name: "PostScript", magic: "PostScript"},
 	} {
 		m[k.name] = &k
 	}
 	for name := range languages {
-		m[name] = &kind{name: name, sum: sumSource, text: true}
+		m[name] = &kind{name: name, text: true}
 	}
-	for _, name := range strings.Fields("Troff XML JSON CSS Patch Mail Tex RFC Configuration DotFile SGML FormattedText") {
-		m[name] = &kind{name: name, sum: sumText, text: true}
+	for name := range strings.FieldsSeq(`HTML Markdown ManPage Text README FAQ
+		Troff XML JSON CSS Patch Mail Tex RFC Configuration DotFile SGML FormattedText`) {
+		m[name] = &kind{name: name, text: true}
 	}
-	for _, name := range strings.Fields(`Archive Audio Binary Compressed CompressedTar Data Dvi Font GNUCompressedTar
+	for name := range strings.FieldsSeq(`Archive Audio Binary Compressed CompressedTar Data Dvi Font GNUCompressedTar
 		Image Object PCCompressed RTF Video Empty`) {
 		m[name] = &kind{name: name}
 	}

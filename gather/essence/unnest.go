@@ -95,6 +95,9 @@ func (w *worker) nested(name, path string, r io.Reader) (*content, *tail) {
 	return &content{name: name, path: path, head: head.Bytes(), rest: t}, t
 }
 
+// containers are the types that unnest takes apart.
+var containers = map[string]bool{"GNUCompressed": true, "Tar": true}
+
 // unnest summarizes what is in a container.
 func (w *worker) unnest(o *soif.Object, c *content, depth int) {
 	switch c.typ {
