@@ -15,9 +15,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"harvest/fs/fuse"
+	"harvest/gather/essence/jail"
 )
 
 func TestMain(m *testing.M) {
+	jail.Main()
 	testscript.Main(m, map[string]func(){"harvest": main})
 }
 

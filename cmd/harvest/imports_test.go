@@ -63,7 +63,7 @@ var (
 	domains = []string{"harvest/gather", "harvest/broker", "harvest/index", "harvest/cache", "harvest/replica"}
 	doors   = []string{"harvest/fs/ninep", "harvest/fs/fuse"}
 	leaves  = []string{
-		"harvest/gather/soif", "harvest/gather/fetch", "harvest/gather/crawl", "harvest/gather/warc", "harvest/index/match", "harvest/index/query",
+		"harvest/gather/soif", "harvest/gather/fetch", "harvest/gather/crawl", "harvest/gather/warc", "harvest/gather/essence/jail", "harvest/index/match", "harvest/index/query",
 		"harvest/index/segfile",
 		"harvest/cache/icp", "harvest/replica/topology",
 	}
@@ -80,6 +80,8 @@ var (
 		"github.com/jlaffaye/ftp":             {"harvest/gather/fetch"},
 		"github.com/klauspost/compress":       append([]string{"harvest/fs/ninep"}, domains...),
 		"github.com/knusbaum/go9p":            {"harvest/fs/ninep"},
+		"github.com/landlock-lsm/go-landlock": {"harvest/gather/essence/jail"},
+		"go.starlark.net":                     {"harvest/gather/essence"},
 		"github.com/mmcdole/gofeed":           {"harvest/gather/crawl"},
 		"github.com/nlnwa/whatwg-url":         {"harvest/gather/crawl", "harvest/gather/essence", "harvest/gather/fetch"},
 		"github.com/rogpeppe/go-internal":     {"harvest/fs/fstest"},

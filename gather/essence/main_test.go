@@ -1,0 +1,13 @@
+package essence
+
+import (
+	"os"
+	"testing"
+
+	"harvest/gather/essence/jail"
+)
+
+func TestMain(m *testing.M) {
+	jail.Main()
+	os.Exit(m.Run())
+}
