@@ -92,10 +92,8 @@ func (r *recorder) counted(root *Root, u string) (counting, string) {
 		}
 		return noServer, fmt.Sprintf("hosts=%d", root.Hosts)
 	}
-	for other := range r.roots {
-		if _, ok := r.f.roots[other].hosts[id]; ok && id != 0 {
-			return anothers, ""
-		}
+	if id != 0 && r.isLetIn(id, origin) {
+		return anothers, ""
 	}
 	return noServer, ""
 }
@@ -181,14 +179,10 @@ func (r *recorder) enter(p *Page, hash uint64, u string) (DocID, error) {
 		return 0, err
 	}
 	r.met.add(d.ID)
-	r.c.Found.Add(1)
+	r.find()
 	r.mu.Lock()
-	k := r.f.roots[root]
-	if _, ok := k.hosts[d.Server]; !ok {
-		k.hosts[d.Server] = struct{}{}
-		k.dirty, r.b.roots = true, true
-	}
-	r.b.roots = r.b.roots || k.dirty
+	r.letIn(root, d.Server)
+	r.b.roots = r.b.roots || r.f.roots[root].dirty
 	r.mu.Unlock()
 	if p.root.Search == Depth || r.state.Queued || !polite(u) {
 		r.change(d.Server).fronts++
@@ -235,7 +229,7 @@ func (r *recorder) again(p *Page, id DocID, u string) error {
 		r.f.left(&d)
 		r.b.roots = true
 	}
-	r.c.Found.Add(1)
+	r.find()
 	heard := d.State == Heard
 	if heard {
 		d.State, d.Parent = New, p.doc.ID

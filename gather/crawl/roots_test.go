@@ -18,7 +18,8 @@ func TestRootsOf(t *testing.T) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.roots[RootID("http://b/")].hosts[f.server("https://a")] = struct{}{}
+	v.welcome()
+	v.letIn(RootID("http://b/"), f.server("https://a"))
 	for origin, want := range map[string][]string{
 		"http://a":    {"http://a/", "https://a/x/"},
 		"https://a":   {"http://a/", "http://b/", "https://a/x/"},
