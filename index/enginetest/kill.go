@@ -83,8 +83,8 @@ type killer struct {
 func (k *killer) life() {
 	cmd := exec.Command(os.Args[0], "-test.run="+only(k.t), "-test.timeout=5m")
 	cmd.Env = append(os.Environ(), "HARVEST_KILL_DIR="+k.dir, fmt.Sprint("HARVEST_KILL_ACKED=", k.acked), fmt.Sprint("SEED=", k.seed))
-	var said bytes.Buffer
-	cmd.Stderr = &said
+	var said, complained bytes.Buffer // one each: two write at once
+	cmd.Stderr = &complained
 	out, err := cmd.StdoutPipe()
 	if err == nil {
 		err = cmd.Start()
@@ -106,6 +106,8 @@ func (k *killer) life() {
 		switch n, _ := fmt.Sscanf(sc.Text(), "ack %d", &step); {
 		case sc.Text() == "verified":
 			verified = true
+		case strings.HasPrefix(sc.Text(), "mark "): // what is seen is as good as acknowledged
+			k.acked = max(k.acked, Step(strings.TrimPrefix(sc.Text(), "mark ")))
 		case n == 1:
 			k.acked = step
 			after--
@@ -122,7 +124,7 @@ func (k *killer) life() {
 	timer.Stop()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-		k.t.Errorf("got %v, want it killed\n%s", err, said.Bytes())
+		k.t.Errorf("got %v, want it killed\n%s%s", err, said.Bytes(), complained.Bytes())
 	}
 	if !verified {
 		k.early++
@@ -145,6 +147,7 @@ func live[E Keeper](t *testing.T, dir string, open func(string, index.Source) (E
 	if t.Failed() {
 		return
 	}
+	fmt.Println("mark", e.Mark())
 	fmt.Println("verified")
 	var wg sync.WaitGroup
 	wg.Go(func() {
