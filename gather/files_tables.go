@@ -151,7 +151,7 @@ func (f *submitFile) take(ctx context.Context, text string) error {
 	}
 	told := make([]string, 0, len(refused))
 	for _, r := range refused[:min(len(refused), maxRefused)] {
-		told = append(told, fmt.Sprintf("%.200s: %v", crawl.HideLine(r.line), r.err))
+		told = append(told, fmt.Sprintf("%.200s: %v", crawl.HideUser(r.line), r.err))
 	}
 	if n := len(refused) - maxRefused; n > 0 {
 		told = append(told, fmt.Sprintf("and %d more", n))
@@ -213,12 +213,9 @@ func (h *explainHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, e
 }
 
 func (h *explainHandle) WriteAt(ctx context.Context, p []byte, _ int64) (int, error) {
-	url, text := strings.TrimSpace(string(p)), ""
-	err := fmt.Errorf("more than one line: %w", iofs.ErrInvalid)
-	if !strings.ContainsAny(url, "\r\n") {
-		text, err = h.f.g.explain(ctx, url)
-	}
-	h.f.err.Set("explain", crawl.HideLine(url), err)
+	url := strings.TrimSpace(string(p))
+	text, err := h.f.g.explain(ctx, url)
+	h.f.err.Set("explain", url, err)
 	if err != nil {
 		return 0, err
 	}

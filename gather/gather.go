@@ -260,9 +260,6 @@ func (g *Gatherer) setConfig(_ context.Context, text string) error {
 		_, err = c.filtered() // its files can be read
 	}
 	if err == nil {
-		err = g.reachable(c)
-	}
-	if err == nil {
 		err = g.keepSecrets(c)
 	}
 	if err != nil {
@@ -549,9 +546,6 @@ func (g *Gatherer) fetch(ctx context.Context, urls []string) error {
 	}
 	if err := g.db.Add(ctx, urls...); err != nil {
 		return err
-	}
-	for _, u := range urls {
-		g.journal.event("asked", ndb.Of("url", u))
 	}
 	g.want.queue = true
 	g.poke()

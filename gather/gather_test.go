@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
-	"log"
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
@@ -44,7 +43,6 @@ func TestMain(m *testing.M) {
 		selectingChild(dir)
 		return
 	}
-	log.SetOutput(io.Discard) // net/http tells there what hostile servers send
 	os.Exit(m.Run())
 }
 

@@ -125,8 +125,8 @@ func (r *reach) begin(c *config) error {
 		Wrap:    r.g.wrap,
 	}
 	if name, ok := strings.CutPrefix(o.Proxy, cachePrefix); ok {
-		if err := r.g.reachable(c); err != nil {
-			return err
+		if r.proxy == nil {
+			return fmt.Errorf("proxy %s: no caches are in this process: %w", o.Proxy, iofs.ErrNotExist)
 		}
 		via, err := r.proxy(name)
 		if err != nil {
@@ -139,15 +139,6 @@ func (r *reach) begin(c *config) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.now, r.local = t, o.Local
-	return nil
-}
-
-// reachable refuses a configuration that goes by a cache of this process where
-// there are none. One of that name may still be made.
-func (g *Gatherer) reachable(c *config) error {
-	if strings.HasPrefix(c.reach.proxy, cachePrefix) && g.reach != nil && g.reach.proxy == nil {
-		return fmt.Errorf("proxy %s: no caches are in this process: %w", c.reach.proxy, iofs.ErrNotExist)
-	}
 	return nil
 }
 

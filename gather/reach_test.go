@@ -191,11 +191,7 @@ func TestLocalMapping(t *testing.T) {
 func TestProxy(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) { t.Errorf("%s: asked past the cache", req.URL) }))
 	defer s.Close()
-	dir := t.TempDir() // with a configuration of a process that had caches
-	if err := os.WriteFile(filepath.Join(dir, "config"), []byte("proxy=cache/main\nleaf delay=0s url="+s.URL+"/a\n"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	g := run(t, dir, "")
+	g := run(t, t.TempDir(), "proxy=cache/main\nleaf delay=0s url="+s.URL+"/a\n")
 	g.must("run")
 	g.settle()
 	if e := g.get("err"); !strings.Contains(e, "cache/main") {

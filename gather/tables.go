@@ -61,15 +61,11 @@ func some(n int) string {
 	return strconv.Itoa(n)
 }
 
-// writeHosts is the table of servers: those that documents are known of, or that
-// are to be left alone for now.
+// writeHosts is the table of servers.
 func (g *Gatherer) writeHosts(ctx context.Context, w *bufio.Writer) error {
 	for h, err := range g.db.Servers(ctx) {
 		if err != nil {
 			return err
-		}
-		if h.Documents == 0 && !h.Next.After(time.Now()) {
-			continue // of a root that was taken out
 		}
 		robots := strconv.Itoa(h.Robots)
 		switch {

@@ -92,8 +92,10 @@ func (r *recorder) counted(root *Root, u string) (counting, string) {
 		}
 		return noServer, fmt.Sprintf("hosts=%d", root.Hosts)
 	}
-	if id != 0 && r.isLetIn(id, origin) {
-		return anothers, ""
+	for other := range r.roots {
+		if _, ok := r.f.roots[other].hosts[id]; ok && id != 0 {
+			return anothers, ""
+		}
 	}
 	return noServer, ""
 }
@@ -179,10 +181,14 @@ func (r *recorder) enter(p *Page, hash uint64, u string) (DocID, error) {
 		return 0, err
 	}
 	r.met.add(d.ID)
-	r.find()
+	r.c.Found.Add(1)
 	r.mu.Lock()
-	r.letIn(root, d.Server)
-	r.b.roots = r.b.roots || r.f.roots[root].dirty
+	k := r.f.roots[root]
+	if _, ok := k.hosts[d.Server]; !ok {
+		k.hosts[d.Server] = struct{}{}
+		k.dirty, r.b.roots = true, true
+	}
+	r.b.roots = r.b.roots || k.dirty
 	r.mu.Unlock()
 	if p.root.Search == Depth || r.state.Queued || !polite(u) {
 		r.change(d.Server).fronts++
@@ -229,7 +235,7 @@ func (r *recorder) again(p *Page, id DocID, u string) error {
 		r.f.left(&d)
 		r.b.roots = true
 	}
-	r.find()
+	r.c.Found.Add(1)
 	heard := d.State == Heard
 	if heard {
 		d.State, d.Parent = New, p.doc.ID

@@ -125,9 +125,6 @@ func (v *visit) commit(ctx context.Context, w work) error {
 	for id, c := range changes {
 		v.more(v.site(id), c.fronts)
 	}
-	for _, p := range final {
-		v.adoptMaps(p.maps)
-	}
 	v.settle(w.pages)
 	return nil
 }
@@ -250,7 +247,6 @@ func (r *recorder) end(texts []robotsText) error {
 // record writes what became of a page, takes it off the queue and enters its
 // links.
 func (r *recorder) record(p *Page) error {
-	r.enterServers(p.maps)
 	if p.silent {
 		return r.admitLinks(p)
 	}
@@ -296,15 +292,6 @@ func (r *recorder) record(p *Page) error {
 	return r.admitLinks(p)
 }
 
-// enterServers makes servers known that have sitemaps of others.
-func (r *recorder) enterServers(maps []siteMap) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, m := range maps {
-		r.f.server(Origin(m.url))
-	}
-}
-
 // watch tells the trap of a page's server of it.
 func (r *recorder) watch(p *Page) {
 	r.mu.Lock()
@@ -333,7 +320,7 @@ func (r *recorder) fresh(p *Page, d *Doc) error {
 	switch {
 	case known:
 		r.was = now
-		d.queued, d.Submitted, d.Wanted, d.Parent = now.queued, now.Submitted, now.Wanted, now.Parent
+		d.queued, d.Submitted, d.Parent = now.queued, now.Submitted, now.Parent
 	case p.unkept:
 		d.ID = 0
 		return nil

@@ -173,15 +173,14 @@ type Page struct {
 	dates     map[string]time.Time // when those of them were changed, if it was told
 	original  string               // the page it says it is a copy of, canonical, or ""
 	says      *Signature
-	maps      []siteMap // of other servers, which its robots.txt or sitemap names
-	entries   []listed  // of a folder, those that are new or have changed,
-	kept      []string  // ... and the others
-	taken     bool      // from its site, which has to hear of its end
-	tree      *tree     // the walk that found it
-	unkept    bool      // told of, not remembered
-	silent    bool      // not even told of: only its links count
-	condemned bool      // to be deleted at the end of the visit
-	final     bool      // it is the end of the visit
+	entries   []listed // of a folder, those that are new or have changed,
+	kept      []string // ... and the others
+	taken     bool     // from its site, which has to hear of its end
+	tree      *tree    // the walk that found it
+	unkept    bool     // told of, not remembered
+	silent    bool     // not even told of: only its links count
+	condemned bool     // to be deleted at the end of the visit
+	final     bool     // it is the end of the visit
 	rest      *body
 }
 

@@ -49,7 +49,6 @@ type Doc struct {
 	Hops      int   // redirects that led here
 	Parent    DocID // the page or folder in which it was met first, 0 for none
 	Submitted int   // how often strangers asked for it
-	Wanted    bool  // its owner asked for it by its URL
 	InLinks   int   // documents of other servers that refer to it
 
 	Visit    uint64    // that dealt with it last
@@ -86,12 +85,8 @@ func RootID(url string) uint64 {
 // docVersion begins each record of a document.
 const docVersion = 2
 
-// What a record says in a byte: of a document that was never fetched it ends
-// after its path.
-const (
-	wasTried = 1 << iota
-	isWanted
-)
+// Of a document that was never fetched the record ends after its path.
+const wasTried = 1
 
 // append adds the record of a document. root is the number that stands for its
 // root, path what follows the server's origin in its URL.
@@ -100,9 +95,6 @@ func (d *Doc) append(b []byte, root int, path string) []byte {
 	var set byte
 	if tried {
 		set = wasTried
-	}
-	if d.Wanted {
-		set |= isWanted
 	}
 	b = append(b, docVersion, byte(d.State), set)
 	for _, n := range []uint64{uint64(d.Server), uint64(root), uint64(d.Depth), uint64(d.Parent)} {
@@ -166,15 +158,15 @@ func (r *reader) fixed() uint64 {
 
 // decodeDoc reads a record; nothing of d refers to b. The URL is the path only.
 func decodeDoc(b []byte) (d Doc, root int, err error) {
-	if len(b) < 3 || b[0] != docVersion || b[1] == 0 || int(b[1]) >= len(states) || b[2] > wasTried|isWanted {
+	if len(b) < 3 || b[0] != docVersion || b[1] == 0 || int(b[1]) >= len(states) || b[2] > wasTried {
 		return d, 0, errRecord
 	}
-	d.State, d.Wanted = State(b[1]), b[2]&isWanted != 0
+	d.State = State(b[1])
 	r := &reader{b: b[3:]}
 	d.Server, root = ServerID(r.uint()), int(r.uint())
 	d.Depth, d.Parent = int(r.uint()), DocID(r.uint())
 	d.URL = r.string()
-	if b[2]&wasTried != 0 {
+	if b[2] == wasTried {
 		d.Hops, d.Submitted, d.Visit = int(r.uint()), int(r.uint()), r.uint()
 		d.Checked, d.Handed = fromUnix(r.uint()), fromUnix(r.uint())
 		d.Changed, d.Missing = fromUnix(r.uint()), fromUnix(r.uint())

@@ -2,10 +2,9 @@ package crawl
 
 import (
 	"context"
-	"errors"
 	"io"
-	iofs "io/fs"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -26,24 +25,6 @@ type standing struct {
 	until  time.Time // it is asked for again after this
 	status int
 	rules  *Robots // nil when it could not be had: nothing may be asked for
-	closed bool    // ... by strangers, for whom no private address is asked
-}
-
-// isUnmet reports whether a server's robots.txt is to be asked for. What could
-// not be had for strangers may be had for the owner. mu is held; it is let go of
-// meanwhile.
-func (v *visit) isUnmet(s *host) bool {
-	st := s.standing
-	if st == nil || time.Now().After(st.until) {
-		return true
-	}
-	if !st.closed {
-		return false
-	}
-	v.mu.Unlock()
-	strange, err := v.strangers(s)
-	v.mu.Lock()
-	return err == nil && !strange
 }
 
 // A hop is where a robots.txt is, after so many redirects.
@@ -89,11 +70,8 @@ func (v *visit) meet(ctx context.Context, s *host) {
 		v.rest(s, a.wait, busyReason(a.status))
 	}
 	v.mu.Unlock()
-	if !a.closed { // else it says nothing of the server
-		v.texts <- robotsText{s.id, a.status, until, a.text}
-	}
+	v.texts <- robotsText{s.id, a.status, until, a.text}
 	st := v.stand(a.status, until, a.text)
-	st.closed = a.closed
 	v.mu.Lock()
 	v.stands(s, st)
 }
@@ -125,8 +103,7 @@ func (v *visit) stand(status int, until time.Time, text string) *standing {
 	return st
 }
 
-// stands puts in force what a robots.txt says. mu is held; it is let go of
-// meanwhile.
+// stands puts in force what a robots.txt says. mu is held.
 func (v *visit) stands(s *host, st *standing) {
 	first := s.standing == nil
 	s.standing = st
@@ -135,8 +112,17 @@ func (v *visit) stands(s *host, st *standing) {
 		s.limit = v.plan.Limits.Servers
 	}
 	s.strict = s.limit == 1 && v.searches(s)
-	if first && st.rules != nil && !v.state.Queued {
-		v.distribute(s, v.mapsOf(s, st.rules))
+	if !first || st.rules == nil {
+		return
+	}
+	for r := range v.rootsOf(s) {
+		if r.Sitemaps && !r.Leaf {
+			s.maps = slices.Clone(st.rules.Sitemaps)
+			if len(s.maps) == 0 {
+				s.maps = []string{s.origin + "/sitemap.xml"}
+			}
+			return
+		}
 	}
 }
 
@@ -147,7 +133,6 @@ type robotsAnswer struct {
 	next   hop
 	final  bool // it is good for long
 	busy   bool
-	closed bool // to strangers
 	wait   time.Duration
 }
 
@@ -176,7 +161,7 @@ func (v *visit) askRobots(ctx context.Context, s *host, h hop, began time.Time) 
 	}
 	if err != nil {
 		v.f.lg.Warn("robots", "server", s.origin, "err", err)
-		return robotsAnswer{closed: strange && errors.Is(err, iofs.ErrPermission)}
+		return robotsAnswer{}
 	}
 	a.status = resp.StatusCode
 	switch {

@@ -23,8 +23,8 @@ type pace struct {
 
 	standing *standing
 	hop      hop
-	maps     []siteMap // that are to be read of it
-	mapped   int       // those that others have named
+	maps     []string // sitemaps that are to be read
+	mapped   int      // those that others have named
 
 	failures int       // in a row
 	trouble  time.Time // when the last of them was
@@ -221,7 +221,7 @@ func (v *visit) introduce(ctx context.Context, s *host) bool {
 			return true
 		}
 	}
-	if isWeb(s.origin) && v.isUnmet(s) {
+	if isWeb(s.origin) && (s.standing == nil || time.Now().After(s.standing.until)) {
 		v.meet(ctx, s)
 		return true
 	}
@@ -229,10 +229,10 @@ func (v *visit) introduce(ctx context.Context, s *host) bool {
 		return false
 	}
 	if v.turn(s) {
-		m := s.maps[0]
+		u := s.maps[0]
 		s.maps = s.maps[1:]
 		v.mu.Unlock()
-		v.readMap(ctx, s, m)
+		v.readMap(ctx, s, u)
 		v.mu.Lock()
 	}
 	return true

@@ -98,8 +98,6 @@ func (f *DB) add(flags byte, urls []string) error {
 			}
 			if flags&outside != 0 {
 				d.Submitted++
-			} else {
-				d.Wanted = true
 			}
 			if err := b.byHand(&d, flags, &fresh); err != nil {
 				return err

@@ -18,8 +18,7 @@ func TestRootsOf(t *testing.T) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	v.welcome()
-	v.letIn(RootID("http://b/"), f.server("https://a"))
+	f.roots[RootID("http://b/")].hosts[f.server("https://a")] = struct{}{}
 	for origin, want := range map[string][]string{
 		"http://a":    {"http://a/", "https://a/x/"},
 		"https://a":   {"http://a/", "http://b/", "https://a/x/"},

@@ -138,7 +138,7 @@ func (v *visit) ready(s *host) {
 }
 
 func (v *visit) hasWork(s *host) bool {
-	return len(s.maps) > 0 && !v.state.Queued || len(s.again) > 0 || s.fronts > 0 && !s.stuck || len(s.ahead) > 0 || v.listed(s) && s.read < v.f.servers[s.id-1].listed
+	return len(s.again) > 0 || s.fronts > 0 && !s.stuck || len(s.ahead) > 0 || v.listed(s) && s.read < v.f.servers[s.id-1].listed
 }
 
 // wake has a worker look at the heap at a time. mu is held.

@@ -9,16 +9,13 @@ import "go.etcd.io/bbolt"
 // robots.txt of its server.
 
 // strange reports whether a document is asked for on behalf of strangers. One
-// that a root covers, or that its owner wants, is not: it would be asked for
-// anyway.
+// that a root covers is not: it would be asked for anyway.
 func (v *visit) strange(p *Page) bool {
 	switch {
 	case v.plan.Public == nil:
 		return false
 	case p.root != nil:
 		return p.root.Outside
-	case p.doc.Wanted:
-		return false
 	}
 	return p.flags&outside != 0 || p.flags&byHand == 0 && p.doc.Submitted > 0
 }
@@ -50,7 +47,7 @@ func (v *visit) strangers(s *host) (bool, error) {
 			}
 			for _, id := range ids {
 				d, ok := v.f.read(tx, id)
-				own = own || ok && d.Root == 0 && (d.Wanted || d.Submitted == 0) && d.State != Heard && d.State != Vanished
+				own = own || ok && d.Root == 0 && d.Submitted == 0 && d.State != Heard && d.State != Vanished
 			}
 		}
 		return nil

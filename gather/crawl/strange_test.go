@@ -16,16 +16,6 @@ type guardedKey struct{}
 // A guarded web refuses what is asked under the mark of strangers.
 type guarded struct{ *web }
 
-// refusing is guarded over any other transport.
-type refusing struct{ http.RoundTripper }
-
-func (r refusing) RoundTrip(req *http.Request) (*http.Response, error) {
-	if req.Context().Value(guardedKey{}) != nil {
-		return nil, fmt.Errorf("address 10.0.0.1 is not public: %w", iofs.ErrPermission)
-	}
-	return r.RoundTripper.RoundTrip(req)
-}
-
 func (g guarded) RoundTrip(req *http.Request) (*http.Response, error) {
 	if req.Context().Value(guardedKey{}) != nil {
 		return nil, fmt.Errorf("address 10.0.0.1 is not public: %w", iofs.ErrPermission)

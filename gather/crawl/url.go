@@ -209,7 +209,7 @@ func dots(p string) string {
 // slowURL is by the standard's parser. base, when there is one, is canonical.
 func slowURL(base, ref string) (string, error) {
 	bad := func(why string) (string, error) {
-		return "", fmt.Errorf("bad url '%s': %s%w", clip(HideLine(ref)), why, iofs.ErrInvalid)
+		return "", fmt.Errorf("bad url '%s': %s%w", clip(ref), why, iofs.ErrInvalid)
 	}
 	scheme := schemeOf(strings.TrimLeft(ref, " \t\r\n\f"))
 	if scheme == "" {
@@ -435,18 +435,6 @@ func HideUser(text string) string {
 			text = text[at:]
 		}
 	}
-}
-
-// HideLine is HideUser for a text that is one URL, whatever stands in it.
-func HideLine(url string) string {
-	start, at := strings.IndexByte(url, ':')+1, strings.LastIndexByte(url, '@')
-	for start > 0 && start < at && strings.IndexByte(`/\`, url[start]) >= 0 {
-		start++
-	}
-	if start == 0 || at < start {
-		return url
-	}
-	return url[:start] + "..." + url[at:]
 }
 
 // clip shortens what goes into a message, and leaves out passwords.

@@ -14,7 +14,7 @@ import (
 func foreignURL(scheme, base, ref string) (string, error) {
 	raw := ref
 	bad := func(why string) (string, error) {
-		return "", fmt.Errorf("bad url '%s': %s%w", clip(HideLine(raw)), why, iofs.ErrInvalid)
+		return "", fmt.Errorf("bad url '%s': %s%w", clip(raw), why, iofs.ErrInvalid)
 	}
 	ref = strings.ReplaceAll(strings.TrimLeft(ref, " \t\r\n\f"), `\`, "%5C") // no slash here, as it is in http
 	rest := ref

@@ -30,7 +30,8 @@ type visit struct {
 	h     Handler
 	c     *Counts
 	roots map[uint64]*Root   // changed only before workers run
-	homes map[string][]*Root // roots by the host that they are on
+	homes map[string][]*Root // roots by the host that they are on,
+	wide  []uint64           // those that others may count for, or do
 	state Visited
 	began time.Time // or was taken up
 
@@ -56,18 +57,16 @@ type visit struct {
 	stopped  bool // workers are to end
 	closed   bool // nothing is left, and what comes in is for the next visit
 	full     map[uint64]bool
-	found    bitset               // documents of trees that are where they were
-	guests   map[ServerID][]*Root // roots on other hosts that a server counts for, by letIn
-	closedIn map[uint64][]string  // folders that could not be listed, by root
-	walked   map[uint64][]string  // folders whose trees were, by root
+	found    bitset              // documents of trees that are where they were
+	closedIn map[uint64][]string // folders that could not be listed, by root
+	walked   map[uint64][]string // folders whose trees were, by root
 
 	// Of commit alone.
-	met      bitset          // documents that need no thought when they are linked to
-	kept     map[uint64]bool // hashes of URLs kept out: true when that is for good
-	gone     int             // documents in the bucket of that name
-	missing  bool            // an enumeration failed: roots may be lacking
-	failed   error           // of commit, while the end of the visit is made
-	counting bool            // documents found are counted as they are found; before, count does
+	met     bitset          // documents that need no thought when they are linked to
+	kept    map[uint64]bool // hashes of URLs kept out: true when that is for good
+	gone    int             // documents in the bucket of that name
+	missing bool            // an enumeration failed: roots may be lacking
+	failed  error           // of commit, while the end of the visit is made
 }
 
 // maxOut bounds the memory of URLs kept out; past it, they are looked at again.
@@ -139,69 +138,34 @@ func (v *visit) root(r Root) error {
 	v.mu.Lock() // a submission looks at roots while an enumeration makes them
 	defer v.mu.Unlock()
 	k := v.f.root(id)
-	if old := v.roots[id]; old != nil {
+	old := v.roots[id]
+	was := old != nil && (old.Hosts > 1 || len(k.hosts) > 1)
+	if old != nil {
 		*old = r
-		return nil
+	} else {
+		v.roots[id] = &r
+		v.homes[hostKey(Origin(u))] = append(v.homes[hostKey(Origin(u))], &r)
 	}
-	v.roots[id] = &r
-	v.homes[hostKey(Origin(u))] = append(v.homes[hostKey(Origin(u))], &r)
-	if v.guests == nil {
-		return nil // begin does the rest
-	}
-	for s := range k.hosts {
-		v.guest(&r, s)
+	if !was && (r.Hosts > 1 || len(k.hosts) > 1) {
+		v.wide = append(v.wide, id)
 	}
 	return nil
-}
-
-// welcome finds the servers that count for roots on other hosts. mu is held.
-func (v *visit) welcome() {
-	v.guests = make(map[ServerID][]*Root)
-	for id, r := range v.roots {
-		for s := range v.f.roots[id].hosts {
-			v.guest(r, s)
-		}
-	}
-}
-
-// guest notes that a server counts for a root, if it is not of the root's own
-// host. mu is held.
-func (v *visit) guest(r *Root, id ServerID) {
-	if origin := v.f.servers[id-1].Origin; hostKey(origin) != hostKey(Origin(r.URL)) {
-		v.guests[id] = append(v.guests[id], r)
-	}
-}
-
-// letIn has a server count for a root from now on. mu is held.
-func (v *visit) letIn(root uint64, id ServerID) {
-	k := v.f.roots[root]
-	if _, ok := k.hosts[id]; ok {
-		return
-	}
-	k.hosts[id] = struct{}{}
-	k.dirty = true
-	v.guest(v.roots[root], id)
-}
-
-// isLetIn reports whether a server counts for any root. mu is held.
-func (v *visit) isLetIn(id ServerID, origin string) bool {
-	for _, r := range v.homes[hostKey(origin)] {
-		if _, ok := v.f.roots[RootID(r.URL)].hosts[id]; ok {
-			return true
-		}
-	}
-	return len(v.guests[id]) > 0
 }
 
 // rootsOf yields the roots that a server counts for, without a look at all the
 // others. mu is held.
 func (v *visit) rootsOf(s *host) iter.Seq[*Root] {
 	return func(yield func(*Root) bool) {
-		for _, of := range [...][]*Root{v.homes[hostKey(s.origin)], v.guests[s.id]} {
-			for _, r := range of {
-				if !yield(r) {
-					return
-				}
+		home := hostKey(s.origin)
+		for _, r := range v.homes[home] {
+			if !yield(r) {
+				return
+			}
+		}
+		for _, id := range v.wide {
+			r := v.roots[id]
+			if _, ok := v.f.roots[id].hosts[s.id]; ok && hostKey(Origin(r.URL)) != home && !yield(r) {
+				return
 			}
 		}
 	}
@@ -263,7 +227,6 @@ func (v *visit) begin(ctx context.Context) error {
 	running := v.f.visit != nil
 	if !running {
 		v.f.visit = v
-		v.welcome()
 	}
 	v.mu.Unlock()
 	if running {
@@ -382,7 +345,7 @@ func (v *visit) seedRoot(b *batch, id uint64, r *Root) error {
 		b.list(&d)
 	}
 	v.mu.Lock()
-	v.letIn(id, d.Server)
+	v.f.roots[id].hosts[d.Server] = struct{}{}
 	v.f.roots[id].dirty, b.roots = true, true
 	v.mu.Unlock()
 	return b.enqueue(&d, r.Search, seedURL)
@@ -441,17 +404,8 @@ func (v *visit) count(ctx context.Context) error {
 			v.c.Found.Add(int64(s.fronts))
 		}
 	}
-	v.counting = true
 	v.tally()
 	return err
-}
-
-// find counts a document that was found. What enumerations have named is counted
-// by count, with all that is left of the servers' lists.
-func (v *visit) find() {
-	if v.counting {
-		v.c.Found.Add(1)
-	}
 }
 
 // added hears from Add that URLs have come into the queue. If the visit is at
