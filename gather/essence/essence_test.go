@@ -73,7 +73,7 @@ func TestRecognize(t *testing.T) {
 		{"A.HTM", "", "<p>x", "HTML", "name *.htm"},
 		{"", "text/html; charset=utf-8", "plain enough", "HTML", "server: text/html; charset=utf-8"},
 		{"x.php", "text/html", "<p>x", "HTML", "server: text/html"},
-		{"x.php", "", "<?php function f() {}", "OtherCode", "name *.php"},
+		{"x.php", "", "<?php function f() {}", "PHP", "name *.php"},
 		{"noname", "", " <!DOCTYPE html><title>x</title>", "HTML", "content: <!doctype html or <html"},
 		{"ls.1", "", ".TH LS 1\n.SH NAME\n", "ManPage", "name *.N and content .TH or .Dt"},
 		{"log.1", "", "not a manual page\n", "Text", "content: text"},

@@ -1,0 +1,188 @@
+package essence
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"flag"
+	"io/fs"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	trees    = flag.String("trees", "", "TYPE=DIR,… of sources to compare with ctags, besides those of Go and Python")
+	disagree = flag.Int("disagree", 0, "names of each language to list that only one of us finds")
+	treeSize = flag.Int64("treesize", 4<<20, "bytes of each language to compare")
+)
+
+// ctagsName is a language as ctags calls it, and the letters of the kinds that
+// are no names a source defines: labels of here-documents, files.
+var ctagsName = map[string]struct{ name, without string }{
+	"C": {"C", "h"}, "CHeader": {"C++", "h"}, "CPlusPlus": {"C++", "h"}, "Go": {"Go", ""}, "Python": {"Python", ""}, "Perl": {"Perl", ""}, "Java": {"Java", ""},
+	"JavaScript": {"JavaScript", ""}, "TypeScript": {"TypeScript", ""}, "Rust": {"Rust", ""}, "ShellScript": {"Sh", "hs"}, "Ruby": {"Ruby", "L"}, "PHP": {"PHP", ""},
+	"Lua": {"Lua", ""}, "Tcl": {"Tcl", ""}, "Makefile": {"Make", "I"}, "Awk": {"Awk", ""}, "Vim": {"Vim", ""}, "Erlang": {"Erlang", ""}, "Lisp": {"EmacsLisp", ""},
+	"Scheme": {"Scheme", ""}, "OCaml": {"OCaml", ""}, "Pascal": {"Pascal", ""}, "Ada": {"Ada", ""}, "D": {"D", ""}, "Julia": {"Julia", ""}, "Elixir": {"Elixir", ""},
+	"CSharp": {"C#", ""}, "Kotlin": {"Kotlin", ""}, "R": {"R", ""}, "SQL": {"SQL", ""}, "Protobuf": {"Protobuf", ""}, "CMake": {"CMake", ""}, "Fortran": {"Fortran", ""},
+	"Haskell": {"Haskell", ""}, "Assembly": {"Asm", ""}, "M4": {"M4", ""},
+}
+
+// TestCtags compares the names found with those of ctags, file by file, on
+// sources that are here: recall is how many of ctags' names we have, precision
+// how many of ours it has.
+func TestCtags(t *testing.T) {
+	if _, err := exec.LookPath("ctags"); err != nil {
+		t.Skip("universal-ctags is not installed")
+	}
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Skip("no go command")
+	}
+	floors := map[string]float64{"Go": 0.98, "Python": 0.98}
+	dirs := map[string][]string{"Go": {filepath.Join(strings.TrimSpace(string(root)), "src/net")}, "Python": {"/usr/lib/python3.11"}}
+	for tree := range strings.SplitSeq(*trees, ",") {
+		if typ, dir, ok := strings.Cut(tree, "="); ok {
+			dirs[typ] = append(dirs[typ], dir)
+		}
+	}
+	for _, typ := range slices.Sorted(maps.Keys(dirs)) {
+		t.Run(typ, func(t *testing.T) {
+			files := sourceFiles(typ, dirs[typ], *treeSize)
+			if len(files) == 0 {
+				t.Skip("no sources here")
+			}
+			recall := compare(t, typ, files)
+			if recall < floors[typ] {
+				t.Errorf("recall: got %.3f, want at least %.3f", recall, floors[typ])
+			}
+		})
+	}
+}
+
+// sourceFiles are files of a type, up to size bytes in all, spread over the tree.
+func sourceFiles(typ string, dirs []string, size int64) []string {
+	suffix := make(map[string]bool)
+	for s := range strings.FieldsSeq(languages[typ].suffixes) {
+		suffix["."+s] = true
+	}
+	var all []string
+	for _, dir := range dirs {
+		filepath.WalkDir(dir, func(p string, e fs.DirEntry, err error) error {
+			if err != nil || !e.Type().IsRegular() {
+				return nil
+			}
+			if suffix[strings.ToLower(filepath.Ext(p))] || typ == "Makefile" && strings.HasPrefix(e.Name(), "Makefile") {
+				all = append(all, p)
+			}
+			return nil
+		})
+	}
+	slices.SortFunc(all, func(a, b string) int { return cmp.Compare(scatter(a), scatter(b)) })
+	var files []string
+	for _, f := range all {
+		if st, err := os.Stat(f); err == nil && st.Size() < 1<<20 {
+			if size -= st.Size(); size < 0 {
+				break
+			}
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+func scatter(s string) (h uint32) {
+	for i := range len(s) {
+		h = h*16777619 ^ uint32(s[i])
+	}
+	return h * 2654435761
+}
+
+func compare(t *testing.T, typ string, files []string) float64 {
+	start := time.Now()
+	theirs := ctags(t, typ, files)
+	ctagsTime := time.Since(start)
+	var both, ours, their, bytesRead int
+	var missed, extra []string
+	l := languages[typ]
+	var spent time.Duration
+	for _, f := range files {
+		text, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		bytesRead += len(text)
+		start := time.Now()
+		m := l.mask(text, 8<<10)
+		s := &symbols{seen: map[string]bool{}, room: 64 << 20}
+		l.find(m.code, s)
+		spent += time.Since(start)
+		want := theirs[f]
+		for _, sym := range s.all {
+			if want[sym.name] {
+				both++
+			} else if len(extra) < 10000 {
+				extra = append(extra, f+" "+sym.name)
+			}
+		}
+		for n := range want {
+			if !s.seen[n] {
+				missed = append(missed, f+" "+n)
+			}
+		}
+		ours += len(s.all)
+		their += len(want)
+	}
+	recall, precision := float64(both)/float64(max(their, 1)), float64(both)/float64(max(ours, 1))
+	t.Logf("%s: %d files, %d names of ctags, recall %.3f, precision %.3f; %.0f MB/s, ctags %.0f", typ, len(files), their, recall, precision,
+		float64(bytesRead)/1e6/spent.Seconds(), float64(bytesRead)/1e6/ctagsTime.Seconds())
+	sample(t, "missed", missed)
+	sample(t, "extra", extra)
+	return recall
+}
+
+func sample(t *testing.T, what string, names []string) {
+	if *disagree == 0 {
+		return
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Compare(scatter(a), scatter(b)) })
+	for _, n := range names[:min(len(names), *disagree)] {
+		t.Logf("%s: %s", what, n)
+	}
+}
+
+// ctags asks for the names in files.
+func ctags(t *testing.T, typ string, files []string) map[string]map[string]bool {
+	t.Helper()
+	lang := ctagsName[typ]
+	cmd := exec.Command("ctags", "--options=NONE", "--language-force="+lang.name, "-f", "-", "-u", "--fields=k", "-L", "-")
+	cmd.Stdin = strings.NewReader(strings.Join(files, "\n"))
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := make(map[string]map[string]bool)
+	for _, f := range files {
+		names[f] = make(map[string]bool)
+	}
+	r := bufio.NewScanner(bytes.NewReader(out))
+	r.Buffer(nil, 1<<20)
+	for r.Scan() {
+		f := strings.Split(r.Text(), "\t")
+		if len(f) < 4 || strings.HasPrefix(f[0], "__anon") || strings.HasPrefix(f[0], "Anonymous") || f[0] == "" || strings.Contains(f[0], " ") && !strings.HasPrefix(f[0], "operator") {
+			continue
+		}
+		if kind := f[len(f)-1]; len(kind) == 1 && strings.Contains(lang.without, kind) {
+			continue
+		}
+		if names[f[1]] != nil {
+			names[f[1]][f[0]] = true
+		}
+	}
+	return names
+}
