@@ -1,0 +1,215 @@
+package essence
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"harvest/gather/soif"
+)
+
+// ErrDeleted is wrapped by what Summarize returns of an object that a rule
+// deletes.
+var ErrDeleted = errors.New("deleted by a rule")
+
+// A ruleSet are the rules of a table, in their order; rulesparse.go reads them.
+type ruleSet struct{ rules []rule }
+
+// A rule is a condition and what is done to objects that meet it.
+type rule struct {
+	line int
+	text string // of the condition
+	when condition
+	do   []action
+}
+
+// A condition is met by an object or not.
+type condition func(o *soif.Object) bool
+
+// An action changes an object. It is one of set, filter and delete.
+type action struct {
+	line   int
+	text   string
+	names  []string // of attributes; none is delete()
+	value  *string  // set to this
+	shell  string   // filtered by this command
+	asSOIF bool     // all of them at once, as SOIF
+}
+
+// lifeAttributes are those that say how long an object is good for, in seconds; a
+// Gatherer goes by them.
+var lifeAttributes = []string{"Time-to-Live", "Refresh-Rate"}
+
+// finish does to a summary what is done when it is made: it adds what follows
+// from it and applies the rules. An error that wraps ErrDeleted is a rule's.
+func (w *worker) finish(o *soif.Object, c *content) error {
+	w.tab.derive.apply(o, func(d derived) { w.step(c, "derive", d.name, d.value) })
+	if w.tab.rules == nil {
+		return nil
+	}
+	for i := range w.tab.rules.rules {
+		if err := w.rule(o, c, &w.tab.rules.rules[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// rule applies one rule. A filter that fails changes nothing, and that is told.
+func (w *worker) rule(o *soif.Object, c *content, r *rule) error {
+	if !r.when(o) {
+		return nil
+	}
+	for i := range r.do {
+		a := &r.do[i]
+		w.step(c, "rule", a.text, fmt.Sprintf("line %d: %s", r.line, r.text))
+		if a.names == nil {
+			return fmt.Errorf("rules: line %d: %s: %w", r.line, r.text, ErrDeleted)
+		}
+		if err := w.act(o, a); err != nil {
+			if err := w.ctx.Err(); err != nil {
+				return err
+			}
+			w.limit(c, fmt.Sprintf("rules: line %d: %v", a.line, err))
+		}
+	}
+	return nil
+}
+
+func (w *worker) act(o *soif.Object, a *action) error {
+	switch {
+	case a.value != nil:
+		if *a.value == "" {
+			o.Del(a.names[0])
+			return nil
+		}
+		o.Set(a.names[0], []byte(*a.value))
+		return nil
+	case a.asSOIF:
+		return w.filterSOIF(o, a)
+	}
+	value, ok := o.Get(a.names[0])
+	if !ok {
+		return nil
+	}
+	out, err := w.shell(w.ctx, a.shell, value, w.room(a.names[0]))
+	if err != nil {
+		return err
+	}
+	out = trimNewline(out, value)
+	if len(out) == 0 {
+		o.Del(a.names[0])
+		return nil
+	}
+	if err := checkLife(a.names[0], out); err != nil {
+		return err
+	}
+	o.Set(a.names[0], out)
+	return nil
+}
+
+// trimNewline takes away the newline that programs end their output with, unless
+// what they were given ended with one.
+func trimNewline(out, in []byte) []byte {
+	if n := len(out); n > 0 && out[n-1] == '\n' && (len(in) == 0 || in[len(in)-1] != '\n') {
+		return out[:n-1]
+	}
+	return out
+}
+
+// filterSOIF gives a program the attributes, as an object, and takes what it writes:
+// an object, or attributes alone, which replace those of their name. One without a
+// value goes; those it does not write stay.
+func (w *worker) filterSOIF(o *soif.Object, a *action) error {
+	in := soif.Object{Type: o.Type, URL: o.URL}
+	for _, attr := range o.Attrs {
+		for _, name := range a.names {
+			if strings.EqualFold(attr.Name, name) {
+				in.Attrs = append(in.Attrs, attr)
+			}
+		}
+	}
+	room := w.room("") * max(len(a.names), 8)
+	for _, attr := range in.Attrs {
+		room = max(room, 2*len(attr.Value)+room)
+	}
+	out, err := w.shell(w.ctx, a.shell, in.Append(nil), room)
+	if err != nil {
+		return err
+	}
+	back, err := readSOIF(out)
+	if err != nil {
+		return err
+	}
+	for _, attr := range back.Attrs {
+		if err := checkLife(attr.Name, attr.Value); err != nil {
+			return err
+		}
+	}
+	for i, attr := range back.Attrs {
+		switch {
+		case len(attr.Value) == 0:
+			o.Del(attr.Name)
+		case repeated(back.Attrs[:i], attr.Name):
+			o.Add(attr.Name, attr.Value)
+		default:
+			o.Set(attr.Name, attr.Value)
+		}
+	}
+	return nil
+}
+
+func repeated(before []soif.Attr, name string) bool {
+	for _, a := range before {
+		if strings.EqualFold(a.Name, name) {
+			return true
+		}
+	}
+	return false
+}
+
+// readSOIF reads what a program wrote: an object, or its attributes.
+func readSOIF(out []byte) (soif.Object, error) {
+	text := strings.TrimLeft(string(out), " \t\r\n")
+	if text == "" {
+		return soif.Object{}, nil
+	}
+	if text[0] != '@' {
+		text = "@FILE { -\n" + text + "\n}\n"
+	}
+	o, n, err := soif.Parse([]byte(text), soif.Limits{})
+	if err != nil {
+		return o, fmt.Errorf("what the program wrote: %w", err)
+	}
+	if rest := strings.TrimSpace(text[n:]); rest != "" {
+		return o, fmt.Errorf("what the program wrote: %.40q after the object", rest)
+	}
+	return o, nil
+}
+
+// checkLife refuses a life that is no number of seconds.
+func checkLife(name string, value []byte) error {
+	for _, life := range lifeAttributes {
+		if strings.EqualFold(name, life) {
+			if n, err := strconv.ParseUint(string(value), 10, 31); err != nil || n == 0 {
+				return fmt.Errorf("%s: '%.40s' is no number of seconds from 1 to 2147483647", name, value)
+			}
+		}
+	}
+	return nil
+}
+
+// room is how long a value may be that a program gives.
+func (w *worker) room(name string) int {
+	if strings.EqualFold(name, "Full-Text") {
+		return w.lim.Text
+	}
+	return w.lim.Attr
+}
+
+// shell runs a command with the value as its input, and gives what it writes.
+func (w *worker) shell(ctx context.Context, command string, in []byte, room int) ([]byte, error) {
+	return nil, errors.ErrUnsupported
+}
