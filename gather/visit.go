@@ -93,6 +93,10 @@ func (v *visit) Handle(ctx context.Context, p *crawl.Page) {
 		URL: p.URL, Type: p.Type, Size: p.Size, Modified: p.Modified,
 		Head: p.Head, Rest: p.Rest, FullText: v.conf.fullText && !p.NoArchive,
 	})
+	if errors.Is(err, essence.ErrDeleted) {
+		p.Outcome, p.Why = crawl.Excluded, err.Error()
+		return
+	}
 	if err != nil {
 		p.Outcome, p.Why = crawl.Failed, err.Error()
 		return
@@ -119,20 +123,30 @@ func (v *visit) Handle(ctx context.Context, p *crawl.Page) {
 		}
 	}
 	hex.Decode(p.MD5[:], []byte(o.Text("MD5")))
-	v.sign(&o)
+	p.Life, p.Refresh = v.sign(&o)
 	body := o.Append(nil)
 	p.Result, p.Weight = body, len(body)
 }
 
-// sign adds to a summary who made it, when, and how long it is good for.
-func (v *visit) sign(o *soif.Object) {
-	seconds := func(d time.Duration) []byte { return strconv.AppendInt(nil, int64(d/time.Second), 10) }
+// sign adds to a summary who made it, when, and how long it is good for, unless a
+// rule has set that: then it returns it.
+func (v *visit) sign(o *soif.Object) (life, refresh time.Duration) {
+	seconds := func(name string, usual time.Duration) (own time.Duration) {
+		text := o.Text(name)
+		if text == "" {
+			o.Add(name, strconv.AppendInt(nil, int64(usual/time.Second), 10))
+			return 0
+		}
+		n, _ := strconv.ParseInt(text, 10, 32) // essence has looked at it
+		return time.Duration(n) * time.Second
+	}
 	o.Add("Update-Time", []byte(essence.Time(time.Now())))
-	o.Add("Time-to-Live", seconds(v.conf.ttl))
-	o.Add("Refresh-Rate", seconds(v.conf.refresh))
+	life = seconds("Time-to-Live", v.conf.ttl)
+	refresh = seconds("Refresh-Rate", v.conf.refresh)
 	o.Add("Gatherer-Name", []byte(v.g.name))
 	o.Add("Gatherer-Host", []byte(v.g.host))
 	o.Add("Gatherer-Version", []byte(v.g.version))
+	return life, refresh
 }
 
 // Commit makes the objects of a batch durable, or their deletion.
@@ -152,7 +166,8 @@ func (v *visit) Commit(ctx context.Context, pages []*crawl.Page) error {
 			if err != nil {
 				return err
 			}
-			changes = append(changes, store.Change{Op: soif.Refresh, OID: oid, URL: p.URL, Updated: time.Now(), TTL: v.conf.ttl})
+			// It keeps the time to live that it has, which a rule may have set.
+			changes = append(changes, store.Change{Op: soif.Refresh, OID: oid, URL: p.URL, Updated: time.Now()})
 		case p.Stored && (p.Outcome == crawl.Gone || p.Outcome == crawl.Excluded || p.Outcome == crawl.Moved):
 			changes = append(changes, store.Change{Op: soif.Delete, OID: oid, URL: p.URL})
 		}

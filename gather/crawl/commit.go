@@ -352,6 +352,7 @@ func (r *recorder) outcome(p *Page, d *Doc) {
 			d.Changed = time.Now()
 		}
 		d.State, d.Handed, d.Print, d.Size = Stored, time.Now(), r.plan.Print, p.Size
+		d.Life, d.Refresh = p.Life, p.Refresh
 	case Unchanged:
 		d.State, d.Print = Stored, r.plan.Print
 		if p.Due {

@@ -153,15 +153,16 @@ type Page struct {
 
 	// For Fetched. A Handler may make it Unchanged by the MD5, or Excluded or
 	// Failed with a Why.
-	Type     string    // Content-Type, "" when the server did not say
-	Modified time.Time // zero: unknown
-	Head     []byte    // the first bytes; valid only while Handle runs
-	Rest     io.Reader // what follows Head, nil if nothing does; valid as Head is
-	Size     int64     // of the document as its server says, -1 while unknown
-	Old      [16]byte  // what Handle set MD5 to when it was stored last
-	MD5      [16]byte  // for Handle to set
-	Result   any       // for Handle to set, and Commit to use
-	Weight   int       // for Handle to set: bytes that Result keeps from the heap
+	Type          string        // Content-Type, "" when the server did not say
+	Modified      time.Time     // zero: unknown
+	Head          []byte        // the first bytes; valid only while Handle runs
+	Rest          io.Reader     // what follows Head, nil if nothing does; valid as Head is
+	Size          int64         // of the document as its server says, -1 while unknown
+	Old           [16]byte      // what Handle set MD5 to when it was stored last
+	MD5           [16]byte      // for Handle to set
+	Result        any           // for Handle to set, and Commit to use
+	Weight        int           // for Handle to set: bytes that Result keeps from the heap
+	Life, Refresh time.Duration // for Handle to set: Plan.Life and Plan.Refresh of this document, in seconds; 0 is the Plan's
 
 	NoArchive bool // Fetched: it asks that its text not be kept
 

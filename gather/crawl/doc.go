@@ -7,6 +7,7 @@ import (
 	"hash/fnv"
 	iofs "io/fs"
 	"iter"
+	"math"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -64,6 +65,8 @@ type Doc struct {
 	ETag     string
 	Modified string // Last-Modified as the server wrote it
 	Why      string
+	Life     time.Duration // of Page.Life and Page.Refresh when it was handed on last
+	Refresh  time.Duration
 
 	queued []byte // its order in the queue, nil when it is not there
 }
@@ -85,8 +88,12 @@ func RootID(url string) uint64 {
 // docVersion begins each record of a document.
 const docVersion = 2
 
-// Of a document that was never fetched the record ends after its path.
-const wasTried = 1
+// Of a document that was never fetched the record ends after its path. Life and
+// Refresh end the record of one that has some of its own.
+const (
+	wasTried = 1 << iota
+	hasLife
+)
 
 // append adds the record of a document. root is the number that stands for its
 // root, path what follows the server's origin in its URL.
@@ -95,6 +102,9 @@ func (d *Doc) append(b []byte, root int, path string) []byte {
 	var set byte
 	if tried {
 		set = wasTried
+	}
+	if tried && (d.Life != 0 || d.Refresh != 0) {
+		set |= hasLife
 	}
 	b = append(b, docVersion, byte(d.State), set)
 	for _, n := range []uint64{uint64(d.Server), uint64(root), uint64(d.Depth), uint64(d.Parent)} {
@@ -112,6 +122,10 @@ func (d *Doc) append(b []byte, root int, path string) []byte {
 	b = append(b, d.MD5[:]...)
 	for _, s := range []string{d.ETag, d.Modified, d.Why, string(d.queued)} {
 		b = appendString(b, s)
+	}
+	if set&hasLife != 0 {
+		b = binary.AppendUvarint(b, uint64(d.Life/time.Second))
+		b = binary.AppendUvarint(b, uint64(d.Refresh/time.Second))
 	}
 	return b
 }
@@ -147,6 +161,13 @@ func (r *reader) bytes(n uint64) []byte {
 	return b
 }
 
+// seconds is a time of up to 68 years.
+func (r *reader) seconds() time.Duration {
+	n := r.uint()
+	r.bad = r.bad || n > math.MaxInt32
+	return time.Duration(n) * time.Second
+}
+
 func (r *reader) string() string { return string(r.bytes(r.uint())) }
 
 func (r *reader) fixed() uint64 {
@@ -158,7 +179,7 @@ func (r *reader) fixed() uint64 {
 
 // decodeDoc reads a record; nothing of d refers to b. The URL is the path only.
 func decodeDoc(b []byte) (d Doc, root int, err error) {
-	if len(b) < 3 || b[0] != docVersion || b[1] == 0 || int(b[1]) >= len(states) || b[2] > wasTried {
+	if len(b) < 3 || b[0] != docVersion || b[1] == 0 || int(b[1]) >= len(states) || b[2] > wasTried|hasLife || b[2] == hasLife {
 		return d, 0, errRecord
 	}
 	d.State = State(b[1])
@@ -166,7 +187,7 @@ func decodeDoc(b []byte) (d Doc, root int, err error) {
 	d.Server, root = ServerID(r.uint()), int(r.uint())
 	d.Depth, d.Parent = int(r.uint()), DocID(r.uint())
 	d.URL = r.string()
-	if b[2] == wasTried {
+	if b[2]&wasTried != 0 {
 		d.Hops, d.Submitted, d.Visit = int(r.uint()), int(r.uint()), r.uint()
 		d.Checked, d.Handed = fromUnix(r.uint()), fromUnix(r.uint())
 		d.Changed, d.Missing = fromUnix(r.uint()), fromUnix(r.uint())
@@ -175,6 +196,9 @@ func decodeDoc(b []byte) (d Doc, root int, err error) {
 		d.ETag, d.Modified, d.Why = r.string(), r.string(), r.string()
 		if q := r.string(); q != "" {
 			d.queued = []byte(q)
+		}
+		if b[2]&hasLife != 0 {
+			d.Life, d.Refresh = r.seconds(), r.seconds()
 		}
 	}
 	if r.bad || len(r.b) != 0 {

@@ -239,12 +239,34 @@ func (v *visit) ask(ctx context.Context, p *Page, root string) (*http.Response, 
 // anything it could make now of the same bytes.
 func (v *visit) current(d *Doc) bool {
 	return d.State == Stored && d.Print == v.plan.Print && !(v.state.Force && d.Visit < v.state.Number) &&
-		!(v.plan.Life > 0 && time.Since(d.Handed) >= v.plan.Life)
+		!(v.life(d) > 0 && time.Since(d.Handed) >= v.life(d))
+}
+
+// life is how long what the Handler keeps of a document is good for, and refresh
+// after how long it is to hear that it still is: in time for it, if that is sooner
+// than it asks for.
+func (v *visit) life(d *Doc) time.Duration {
+	if d.Life == 0 {
+		return v.plan.Life
+	}
+	return d.Life - min(d.Life/10, time.Minute)
+}
+
+func (v *visit) refresh(d *Doc) time.Duration {
+	r := v.plan.Refresh
+	if d.Refresh > 0 {
+		r = d.Refresh
+	}
+	if d.Life > 0 && r > 0 {
+		r = min(r, d.Life/2)
+	}
+	return r
 }
 
 func (v *visit) unchanged(p *Page) {
 	p.Outcome = Unchanged
-	p.Due = v.plan.Refresh > 0 && time.Since(p.doc.Handed) >= v.plan.Refresh
+	r := v.refresh(&p.doc)
+	p.Due = r > 0 && time.Since(p.doc.Handed) >= r
 }
 
 func (v *visit) moved(p *Page, location string) {

@@ -253,6 +253,7 @@ func TestFormat(t *testing.T) {
 		Handed: time.Unix(2e9, 0).UTC(), Size: 1 << 40, Status: 200, Fails: 1, Print: 1<<64 - 1, MD5: [16]byte{1, 15: 2}, ETag: `"x"`,
 		Modified: "then", Why: "because", queued: []byte("key")}
 	d.Server, d.Parent, d.Submitted, d.Missing = 7, 1<<32-1, 3, time.Unix(1e9, 0).UTC()
+	d.Life, d.Refresh = 0, time.Hour
 	b := d.append(nil, 5, "/x")
 	got, root, err := decodeDoc(b)
 	d.URL, d.Root = "/x", 0
@@ -276,6 +277,7 @@ func TestFormat(t *testing.T) {
 func FuzzDoc(f *testing.F) {
 	f.Add((&Doc{State: Stored, ETag: "x"}).append(nil, 1, "/x"))
 	f.Add((&Doc{State: New}).append(nil, 1, "/x"))
+	f.Add((&Doc{State: Stored, Life: time.Hour}).append(nil, 1, "/x"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		d, root, err := decodeDoc(b)
 		if err != nil {

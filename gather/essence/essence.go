@@ -84,7 +84,7 @@ type Trace []Step
 // A Step is a decision about an object, or about a member of it.
 type Step struct {
 	Member string // path of the member in the object, "" for the object
-	Step   string // recognize, unnest, select, summarize
+	Step   string // recognize, unnest, select, summarize, derive, rule
 	Result string // the type, the number of members, ...
 	Rule   string // what decided
 }
@@ -100,8 +100,9 @@ func (t Trace) String() string {
 
 // Summarize reads an object to its end and returns its summary, an object of
 // template type FILE whose values are its own memory. The attributes are in no
-// way about who made it: Update-Time and the like are for the caller to add. An
-// error is one of reading, or of ctx; hostile content is none.
+// way about who made it: Update-Time and the like are for the caller to add;
+// Time-to-Live and Refresh-Rate are there when a rule has set them, and good. An
+// error is one of reading, or of ctx, or wraps ErrDeleted; hostile content is none.
 func Summarize(ctx context.Context, in Input) (soif.Object, Trace, error) {
 	w := &worker{ctx: ctx, lim: in.Limits, full: in.FullText, tab: in.Tables}
 	if w.tab == nil {
@@ -141,6 +142,9 @@ func Summarize(ctx context.Context, in Input) (soif.Object, Trace, error) {
 	}
 	add(&o, "MD5", r.sum())
 	o.Attrs = append(o.Attrs, body.Attrs...)
+	if err := w.finish(&o, c); err != nil {
+		return o, w.trace, err
+	}
 	if len(w.limits) > 0 {
 		add(&o, "Summary-Limit", strings.Join(w.limits, "\n"))
 	}

@@ -1,12 +1,14 @@
 package essence
 
 import (
-	"context"
+	"bytes"
 	"errors"
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
+	"harvest/gather/essence/jail"
 	"harvest/gather/soif"
 )
 
@@ -45,6 +47,9 @@ var lifeAttributes = []string{"Time-to-Live", "Refresh-Rate"}
 // finish does to a summary what is done when it is made: it adds what follows
 // from it and applies the rules. An error that wraps ErrDeleted is a rule's.
 func (w *worker) finish(o *soif.Object, c *content) error {
+	for _, name := range lifeAttributes { // what a document says of itself is not to be gone by
+		o.Del(name)
+	}
 	w.tab.derive.apply(o, func(d derived) { w.step(c, "derive", d.name, d.value) })
 	if w.tab.rules == nil {
 		return nil
@@ -94,7 +99,7 @@ func (w *worker) act(o *soif.Object, a *action) error {
 	if !ok {
 		return nil
 	}
-	out, err := w.shell(w.ctx, a.shell, value, w.room(a.names[0]))
+	out, err := w.shell(a.shell, value, w.room(a.names[0]))
 	if err != nil {
 		return err
 	}
@@ -131,11 +136,8 @@ func (w *worker) filterSOIF(o *soif.Object, a *action) error {
 			}
 		}
 	}
-	room := w.room("") * max(len(a.names), 8)
-	for _, attr := range in.Attrs {
-		room = max(room, 2*len(attr.Value)+room)
-	}
-	out, err := w.shell(w.ctx, a.shell, in.Append(nil), room)
+	text := in.Append(nil)
+	out, err := w.shell(a.shell, text, 2*len(text)+w.lim.Text)
 	if err != nil {
 		return err
 	}
@@ -144,7 +146,10 @@ func (w *worker) filterSOIF(o *soif.Object, a *action) error {
 		return err
 	}
 	for _, attr := range back.Attrs {
-		if err := checkLife(attr.Name, attr.Value); err != nil {
+		if isGatherers(attr.Name) {
+			return fmt.Errorf("%s: it is the Gatherer's to set", attr.Name)
+		}
+		if err := checkLife(attr.Name, attr.Value); err != nil && len(attr.Value) > 0 {
 			return err
 		}
 	}
@@ -209,7 +214,26 @@ func (w *worker) room(name string) int {
 	return w.lim.Attr
 }
 
-// shell runs a command with the value as its input, and gives what it writes.
-func (w *worker) shell(ctx context.Context, command string, in []byte, room int) ([]byte, error) {
-	return nil, errors.ErrUnsupported
+// What a filter may use.
+const (
+	shellTime   = 10 * time.Second
+	shellMemory = 256 << 20
+)
+
+// shell has a command run in the jail, with a text as its input, and gives what it
+// writes. The program that it begins with may lie anywhere.
+func (w *worker) shell(command string, in []byte, room int) ([]byte, error) {
+	c := jail.Cmd{Path: "/bin/sh", Args: []string{"-c", command}, Stdin: bytes.NewReader(in),
+		Wall: shellTime, Memory: shellMemory, Output: int64(room)}
+	if program, _, _ := strings.Cut(command, " "); strings.HasPrefix(program, "/") {
+		c.Read = []string{program}
+	}
+	var out bytes.Buffer
+	if err := c.Run(w.ctx, &out); err != nil {
+		if why := errors.Unwrap(err); why != nil { // sh is not what failed
+			err = why
+		}
+		return nil, fmt.Errorf("%.60s: %w", oneLine(command), err)
+	}
+	return out.Bytes(), nil
 }

@@ -227,7 +227,7 @@ func (r *ruleReader) single(depth int) (condition, error) {
 		at := r.at - 1
 		c, err := r.either(depth + 1)
 		if err == nil && !r.is(")") {
-			err = r.errorf(r.at, "%s where the ) for column %d should be", r.here(), at+1)
+			err = r.errorf(at, "( is not closed: there is %s", r.here())
 		}
 		return c, err
 	}

@@ -10,6 +10,8 @@ import (
 // file each; where one is absent the program's own stands. They do not change
 // once made, and any number of Summarize calls may use them.
 type Tables struct {
+	derive *derivation // nil: nothing
+	rules  *ruleSet    // nil: none
 }
 
 // A tableFile is one of the texts.
@@ -20,7 +22,7 @@ type tableFile struct {
 }
 
 // tableFiles are the texts that Tables are made from, in the order they are read.
-func tableFiles() []tableFile { return nil }
+func tableFiles() []tableFile { return []tableFile{deriveTable(), rulesTable()} }
 
 // TableNames are the names of the texts that Tables are made from.
 func TableNames() []string {
