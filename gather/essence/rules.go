@@ -16,11 +16,11 @@ import (
 // deletes.
 var ErrDeleted = errors.New("deleted by a rule")
 
-// A ruleSet are the rules of a table, in their order; rulesparse.go reads them.
-type ruleSet struct{ rules []rule }
+// postRules are the rules of a table, in their order; rulesparse.go reads them.
+type postRules struct{ rules []postRule }
 
-// A rule is a condition and what is done to objects that meet it.
-type rule struct {
+// A postRule is a condition and what is done to objects that meet it.
+type postRule struct {
 	line int
 	text string // of the condition
 	when condition
@@ -63,7 +63,7 @@ func (w *worker) finish(o *soif.Object, c *content) error {
 }
 
 // rule applies one rule. A filter that fails changes nothing, and that is told.
-func (w *worker) rule(o *soif.Object, c *content, r *rule) error {
+func (w *worker) rule(o *soif.Object, c *content, r *postRule) error {
 	if !r.when(o) {
 		return nil
 	}

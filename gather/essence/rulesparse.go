@@ -62,14 +62,14 @@ var gatherers = []string{"URL", "Update-Time", "Gatherer-Name", "Gatherer-Host",
 
 // A ruleReader reads the table.
 type ruleReader struct {
-	rules []rule
+	rules []postRule
 	line  int    // of what is read, its first
 	text  string // of it, continued lines joined by a newline
 	at    int    // in text
 }
 
 // parseRules reads the table. An error is an *ndb.Error.
-func parseRules(text string) (*ruleSet, error) {
+func parseRules(text string) (*postRules, error) {
 	r := new(ruleReader)
 	n := 0
 	var whole strings.Builder
@@ -99,7 +99,7 @@ func parseRules(text string) (*ruleSet, error) {
 	if err := r.done(); err != nil || len(r.rules) == 0 {
 		return nil, err
 	}
-	return &ruleSet{r.rules}, nil
+	return &postRules{r.rules}, nil
 }
 
 // errorf makes an error at an offset of what is read.
@@ -132,7 +132,7 @@ func (r *ruleReader) take(text string) error {
 		if err == nil {
 			err = r.end()
 		}
-		r.rules = append(r.rules, rule{line: r.line, text: oneLine(text), when: when})
+		r.rules = append(r.rules, postRule{line: r.line, text: oneLine(text), when: when})
 		return err
 	}
 	r.blank()

@@ -11,7 +11,7 @@ import (
 // once made, and any number of Summarize calls may use them.
 type Tables struct {
 	derive *derivation // nil: nothing
-	rules  *ruleSet    // nil: none
+	rules  *postRules    // nil: none
 }
 
 // A tableFile is one of the texts.
