@@ -29,6 +29,7 @@ const (
 	nestComment                   // the same, and nests
 	startBlock                    // a block that begins and ends at the start of a line
 	quoted                        // a string in one line, with \ escapes
+	keyQuoted                     // the same, which may be the key of an object
 	longQuoted                    // a string over lines, with \ escapes
 	rawQuoted                     // a string over lines, without escapes
 	docQuoted                     // a string over lines; where a statement may begin it is a comment
@@ -138,13 +139,32 @@ func (l *lexer) length(t token) int {
 		}
 		return l.hide(n)
 	}
-	return l.hide(stringLength(l, t, rest))
+	n := stringLength(l, t, rest)
+	if t.kind == keyQuoted && l.key(rest[:n]) {
+		l.code[l.i], l.code[l.i+n-1] = ' ', ' '
+		return n
+	}
+	return l.hide(n)
+}
+
+// key reports whether a string is the key of an object, and fit for a name.
+func (l *lexer) key(s []byte) bool {
+	after := bytes.TrimLeft(l.text[l.i+len(s):min(len(l.text), l.i+len(s)+4)], " ")
+	if len(s) < 3 || len(s) > 64 || len(after) == 0 || after[0] != ':' {
+		return false
+	}
+	for _, c := range s[1 : len(s)-1] {
+		if !wordBytes[c] && c != '-' {
+			return false
+		}
+	}
+	return true
 }
 
 // stringLength is the length of the string at i, 0 if there is none.
 func stringLength(l *lexer, t token, rest []byte) int {
 	switch t.kind {
-	case quoted:
+	case quoted, keyQuoted:
 		return endOfQuoted(rest, len(t.open), t.close, false)
 	case longQuoted:
 		return endOfQuoted(rest, len(t.open), t.close, true)

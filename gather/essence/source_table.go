@@ -36,7 +36,7 @@ var (
 	rustSyntax = newSyntax(token{lineComment, "//", ""}, token{nestComment, "/*", "*/"},
 		token{rawRust, "r#", ""}, token{rawRust, `r"`, ""}, token{longQuoted, `"`, `"`}, token{charQuoted, "'", ""})
 	jsSyntax = newSyntax(token{lineComment, "//", ""}, token{blockComment, "/*", "*/"}, token{slashRegexp, "/", ""},
-		token{quoted, `"`, `"`}, token{quoted, "'", "'"}, token{template, "`", "`"})
+		token{keyQuoted, `"`, `"`}, token{keyQuoted, "'", "'"}, token{template, "`", "`"})
 	hashSyntax = newSyntax(token{lineComment, "#", ""}, token{quoted, `"`, `"`}, token{quoted, "'", "'"})
 	dashSyntax = newSyntax(token{lineComment, "--", ""}, token{quoted, `"`, `"`})
 	lispSyntax = newSyntax(token{lineComment, ";", ""}, token{nestComment, "#|", "|#"}, token{escape, `?\`, ""}, token{escape, `#\`, ""}, token{longQuoted, `"`, `"`})
