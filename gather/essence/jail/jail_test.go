@@ -14,6 +14,9 @@ import (
 
 func TestMain(m *testing.M) {
 	Main(insides()...)
+	if path := os.Getenv("HARVEST_TEST_JAIL"); path != "" {
+		server(path)
+	}
 	os.Exit(m.Run())
 }
 
@@ -28,6 +31,7 @@ func insides() []Inside {
 			_, err := os.Stdout.WriteString(strings.ToUpper(b.String()) + strings.Join(args, ","))
 			return err
 		}},
+		{"try", tryAll},
 		{"hog", func([]string) error {
 			var all [][]byte
 			for {

@@ -4,14 +4,17 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"github.com/landlock-lsm/go-landlock/landlock"
 	"golang.org/x/sys/unix"
+	"kernel.org/pub/linux/libs/security/libcap/psx"
 )
 
 // system are the paths that every jailed program may read and execute.
@@ -47,6 +50,9 @@ func (s *spec) copied(path string) bool {
 
 // lock gives up what Landlock and the system call filter can take.
 func (s *spec) lock() error {
+	if err := forsake(); err != nil {
+		return fmt.Errorf("capabilities: %w", err)
+	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("no_new_privs: %w", err)
 	}
@@ -54,6 +60,22 @@ func (s *spec) lock() error {
 		if err := s.landlock(); err != nil {
 			return fmt.Errorf("landlock: %w", err)
 		}
+	}
+	return nil
+}
+
+// forsake gives up all capabilities, on all threads.
+func forsake() error {
+	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
+		return err
+	}
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	_, _, no := psx.Syscall3(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&none)), 0)
+	runtime.KeepAlive(&head)
+	runtime.KeepAlive(&none)
+	if no != 0 {
+		return no
 	}
 	return nil
 }
@@ -81,9 +103,8 @@ func (s *spec) landlock() error {
 	)
 }
 
-// bound sets the bounds of this process and those it begins, and then the
-// filter, which does not let them be loosened. The one on memory comes last but
-// for that: Go's own needs are past it.
+// bound installs the filter, and sets the bounds of this process and those it
+// begins but for that on what a program addresses.
 func (s *spec) bound() error {
 	c := &s.Cmd
 	type limit struct {
@@ -100,8 +121,6 @@ func (s *spec) bound() error {
 	if c.Inside { // what Go reserves and does not use is not data
 		debug.SetMemoryLimit(c.Memory * 3 / 4)
 		limits = append(limits, limit{unix.RLIMIT_DATA, c.Memory})
-	} else {
-		limits = append(limits, limit{unix.RLIMIT_AS, c.Memory})
 	}
 	for _, l := range limits {
 		if l.n < 0 || c.Inside && (raced && l.what == unix.RLIMIT_DATA || l.what == unix.RLIMIT_NPROC) {
@@ -141,4 +160,13 @@ func (s *spec) procs() int64 {
 		}
 	}
 	return n
+}
+
+// landlockABI is the version of Landlock that the kernel has, 0 for none.
+func landlockABI() int {
+	n, _, no := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
+	if no != 0 {
+		return 0
+	}
+	return int(n)
 }

@@ -8,8 +8,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"runtime/debug"
+	"strconv"
 	"strings"
 	"syscall"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -55,7 +58,7 @@ func (s *spec) enter(say io.Writer) error {
 	if s.Tmp == "" {
 		s.Tmp = "/tmp"
 		if err := s.room(); err != nil {
-			return fmt.Errorf("ground: %w", err)
+			return fmt.Errorf("namespaces: %w", err)
 		}
 	}
 	if err := s.furnish(); err != nil {
@@ -174,18 +177,11 @@ func (s *spec) drop() error {
 // become executes the program, or runs the function.
 func (s *spec) become(say *os.File, inside []Inside) error {
 	c := &s.Cmd
-	argv := append([]string{c.Path}, c.Args...)
 	unix.CloseRange(5, 1<<32-1, unix.CLOSE_RANGE_CLOEXEC) // older kernels: Go's own files are so
 	if !c.Inside {
-		if err := s.bound(); err != nil {
-			return err
-		}
-		err := syscall.Exec(c.Path, argv, c.Env)
-		if errors.Is(err, syscall.ENOEXEC) {
-			return fmt.Errorf("%w: a script begins with #! and its interpreter", err)
-		}
-		return fmt.Errorf("exec: %w", err)
+		return s.execute(say)
 	}
+	inside = append(inside, Inside{Name: nothing, Run: func([]string) error { return nil }})
 	for _, f := range inside {
 		if f.Name != c.Path {
 			continue
@@ -201,4 +197,57 @@ func (s *spec) become(say *os.File, inside []Inside) error {
 		os.Exit(0)
 	}
 	return errors.New("no jail: this program does not give it to jail.Main")
+}
+
+// execute becomes the program. Its bound on memory is past what Go has taken
+// for itself, so that from there on nothing is left to Go: not even to tell of
+// an error, which goes as "errno" and three digits.
+func (s *spec) execute(say *os.File) error {
+	c := &s.Cmd
+	path, err := syscall.BytePtrFromString(c.Path)
+	if err != nil {
+		return err
+	}
+	argv, err := syscall.SlicePtrFromStrings(append([]string{c.Path}, c.Args...))
+	if err != nil {
+		return err
+	}
+	envv, err := syscall.SlicePtrFromStrings(c.Env)
+	if err != nil {
+		return err
+	}
+	told, fd := []byte(errno+"000\n"), say.Fd()
+	debug.SetGCPercent(-1)
+	if err := s.bound(); err != nil {
+		return err
+	}
+	as := &syscall.Rlimit{Cur: uint64(c.Memory), Max: uint64(c.Memory)}
+	_, _, no := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, 0, syscall.RLIMIT_AS, uintptr(unsafe.Pointer(as)), 0, 0, 0)
+	if no == 0 {
+		_, _, no = syscall.RawSyscall(syscall.SYS_EXECVE, uintptr(unsafe.Pointer(path)), uintptr(unsafe.Pointer(&argv[0])), uintptr(unsafe.Pointer(&envv[0])))
+	}
+	for i := range 3 {
+		told[len(told)-2-i] = byte('0' + no%10)
+		no /= 10
+	}
+	syscall.RawSyscall(syscall.SYS_WRITE, fd, uintptr(unsafe.Pointer(&told[0])), uintptr(len(told)))
+	for {
+		syscall.RawSyscall(syscall.SYS_EXIT_GROUP, 2, 0, 0)
+	}
+}
+
+// errno begins what is told of an execution that failed.
+const errno = "errno "
+
+// execError is what was told, as an error.
+func execError(text string) error {
+	n, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(text, errno)))
+	no := syscall.Errno(n)
+	switch {
+	case err != nil:
+		return errors.New(text)
+	case no == syscall.ENOEXEC:
+		return fmt.Errorf("exec: %w: a script begins with #! and its interpreter", no)
+	}
+	return fmt.Errorf("exec: %w", no)
 }

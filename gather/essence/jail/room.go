@@ -29,9 +29,16 @@ func (s *spec) room() error {
 		return err
 	}
 	const base = "/tmp" // what is below it has been opened
-	err = unix.Mount("tmpfs", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,nr_inodes=16384,size="+strconv.FormatInt(size, 10))
+	err = unix.Mount("tmpfs", base, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0755,nr_inodes=4096,size=1m")
 	if err != nil {
 		return fmt.Errorf("mount %s: %w", base, err)
+	}
+	if err := os.Mkdir(base+"/tmp", 0o755); err != nil {
+		return err
+	}
+	err = unix.Mount("tmpfs", base+"/tmp", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=0700,nr_inodes=16384,size="+strconv.FormatInt(size, 10))
+	if err != nil {
+		return fmt.Errorf("mount /tmp: %w", err)
 	}
 	for _, b := range binds {
 		if err := b.mount(base); err != nil {
@@ -40,6 +47,10 @@ func (s *spec) room() error {
 	}
 	if err := fittings(base); err != nil {
 		return err
+	}
+	still := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY}
+	if err := unix.MountSetattr(unix.AT_FDCWD, base, 0, &still); err != nil && !errors.Is(err, unix.ENOSYS) {
+		return fmt.Errorf("mount %s: %w", base, err)
 	}
 	if err := os.Chdir(base); err != nil {
 		return err
@@ -138,13 +149,10 @@ func (b *bind) mount(base string) error {
 
 // fittings are what else a program looks for.
 func fittings(base string) error {
-	for _, dir := range []string{"/tmp", "/proc", "/dev", "/etc"} {
+	for _, dir := range []string{"/proc", "/dev", "/etc"} {
 		if err := os.MkdirAll(base+dir, 0o755); err != nil {
 			return err
 		}
-	}
-	if err := os.Chmod(base+"/tmp", 0o700); err != nil {
-		return err
 	}
 	unix.Mount("proc", base+"/proc", "proc", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, "") // may fail in a container; /dev/fd is what it is for
 	for name, to := range map[string]string{"fd": "/proc/self/fd", "stdin": "fd/0", "stdout": "fd/1", "stderr": "fd/2"} {

@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -24,6 +25,7 @@ type spec struct {
 	Ground int    // of the three below
 	UID    int    // to become; < 0 stays
 	Guards int    // Cmd.without
+	Host   string // where a warden makes directories
 	Tmp    string // below a warden: the directory to write
 }
 
@@ -82,38 +84,47 @@ func (c *Cmd) Start(ctx context.Context) (*Process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", c.Path, err)
 	}
+	on := warden
+	if k.without&noSpaces == 0 {
+		if on, err = ground(); err != nil {
+			return nil, fmt.Errorf("%s: no jail: %w", c.Path, err)
+		}
+	}
+	p, err := k.start(ctx, on)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", c.Path, err)
+	}
+	return p, nil
+}
+
+// ground is what jails of this process stand on: the first that one can be made
+// on. It is found out once, by trying.
+var ground = sync.OnceValues(func() (int, error) {
+	first := userSpaces
+	if os.Geteuid() == 0 {
+		first = spaces // in a namespace of users root would stay root
+	}
 	var last error
-	for _, ground := range grounds(k.without) {
-		p, err := k.start(ctx, ground)
-		if err == nil {
-			return p, nil
-		}
-		if last = err; !errors.As(err, new(*noGround)) {
-			break
+	for _, on := range []int{first, warden} {
+		if last = tryGround(on); last == nil {
+			return on, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: %w", c.Path, last)
-}
+	return 0, last
+})
 
-// grounds are those that may do, the best first.
-func grounds(without int) []int {
-	switch {
-	case without&noSpaces != 0:
-		return []int{warden}
-	case os.Geteuid() == 0:
-		return []int{spaces, warden} // in a namespace of users root would stay root
+func tryGround(on int) error {
+	c := Cmd{Path: nothing, Inside: true}
+	c.defaults()
+	p, err := c.start(context.Background(), on)
+	if err != nil {
+		return err
 	}
-	return []int{userSpaces, warden}
+	return p.Wait()
 }
-
-// A noGround is the error of a ground that is not to be had.
-type noGround struct{ err error }
-
-func (e *noGround) Error() string { return e.err.Error() }
-func (e *noGround) Unwrap() error { return e.err }
 
 // start starts the jailed half and returns once the program itself has begun.
-func (c *Cmd) start(ctx context.Context, ground int) (*Process, error) {
+func (c *Cmd) start(ctx context.Context, on int) (*Process, error) {
 	in, line, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -130,7 +141,7 @@ func (c *Cmd) start(ctx context.Context, ground int) (*Process, error) {
 	p := &Process{name: c.Path, done: make(chan struct{})}
 	cmd := &exec.Cmd{
 		Path: "/proc/self/exe", Args: []string{"harvest", flag}, Env: c.environ(), Dir: "/",
-		ExtraFiles: []*os.File{in, say}, SysProcAttr: attr(ground),
+		ExtraFiles: []*os.File{in, say}, SysProcAttr: attr(on),
 		WaitDelay: 5 * time.Second, // for its pipes, once it has ended
 	}
 	complaint := new(tail)
@@ -149,17 +160,17 @@ func (c *Cmd) start(ctx context.Context, ground int) (*Process, error) {
 		return nil, err
 	}
 	cmd.Stdout = w
-	p.box = box{cmd: cmd, line: line, kind: ground}
+	p.box = box{cmd: cmd, line: line, kind: on}
 	p.out = out
 	p.Stdout = &bounded{p: p, r: out, left: c.Output, max: c.Output}
 
 	begun := make(chan error)
-	go p.run(ctx, c.Wall, out, complaint, begun) // until done is closed
+	go p.run(ctx, c.Wall, c.Memory, out, complaint, begun) // until done is closed
 	err = <-begun
 	w.Close()
 	say.Close()
 	if err == nil {
-		err = c.handshake(p, said, ground)
+		err = c.handshake(p, said, on)
 		if err != nil {
 			p.Kill(err)
 			out.Close()
@@ -171,33 +182,28 @@ func (c *Cmd) start(ctx context.Context, ground int) (*Process, error) {
 
 // run starts the jailed half and waits for its end, on one thread: the kernel
 // takes the end of that for the end of the parent.
-func (p *Process) run(ctx context.Context, wall time.Duration, out *os.File, complaint *tail, begun chan<- error) {
+func (p *Process) run(ctx context.Context, wall time.Duration, memory int64, out *os.File, complaint *tail, begun chan<- error) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer p.box.line.Close()
 	if err := p.box.cmd.Start(); err != nil {
 		out.Close()
-		begun <- groundless(err)
+		begun <- err
 		return
 	}
 	stopWatch := context.AfterFunc(ctx, func() { p.Kill(context.Cause(ctx)) })
 	clock := time.AfterFunc(wall, func() { p.Kill(&Bound{fmt.Sprintf("killed: it took longer than %v", wall)}) })
 	begun <- nil
+	var watch sync.WaitGroup
+	ended := make(chan struct{})
+	watch.Go(func() { p.weigh(memory, ended) })
 	err := p.box.cmd.Wait()
+	close(ended)
+	watch.Wait()
 	stopWatch()
 	clock.Stop()
 	p.exit = exitOf(err, complaint.String(), p.box.kind)
 	close(p.done)
-}
-
-// groundless tells what a kernel says that has no namespaces for us.
-func groundless(err error) error {
-	for _, e := range []error{syscall.EPERM, syscall.EACCES, syscall.ENOSPC, syscall.EINVAL, syscall.ENOSYS, syscall.EUSERS} {
-		if errors.Is(err, e) {
-			return &noGround{err}
-		}
-	}
-	return err
 }
 
 // exitOf makes an Exit of how a process ended, nil if it did well.
@@ -221,7 +227,7 @@ func exitOf(err error, said string, ground int) error {
 
 // handshake tells the jailed half what to do and waits until it is done.
 func (c *Cmd) handshake(p *Process, said *os.File, ground int) error {
-	b, err := json.Marshal(&spec{Ground: ground, UID: newUID(), Guards: c.without, Cmd: command{
+	b, err := json.Marshal(&spec{Ground: ground, UID: newUID(), Guards: c.without, Host: os.TempDir(), Cmd: command{
 		Path: c.Path, Args: c.Args, Env: c.environ(), Dir: c.Dir, Name: c.Name, Read: c.Read, Write: c.Write,
 		CPU: int64((c.CPU + time.Second - 1) / time.Second), Memory: c.Memory, Output: c.Output, Procs: c.Procs, Inside: c.Inside,
 	}})
@@ -233,8 +239,8 @@ func (c *Cmd) handshake(p *Process, said *os.File, ground int) error {
 	switch {
 	case ok && text == "":
 		return nil
-	case strings.HasPrefix(text, "ground: "):
-		return &noGround{errors.New(text)}
+	case strings.HasPrefix(text, errno):
+		return execError(text)
 	case text != "":
 		return errors.New(strings.TrimSpace(text))
 	}
@@ -264,12 +270,17 @@ func (c *Cmd) environ() []string {
 
 func attr(ground int) *syscall.SysProcAttr {
 	a := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	withoutFilter := uintptr(unix.CLONE_NEWNET) // which costs much to end
+	if filterArch != 0 {
+		withoutFilter = 0
+	}
 	const all = unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWIPC
 	switch ground {
 	case spaces:
-		a.Cloneflags = all
+		a.Cloneflags = all | withoutFilter
 	case userSpaces:
-		a.Cloneflags = all | unix.CLONE_NEWUSER
+		a.Cloneflags = all | withoutFilter | unix.CLONE_NEWUSER
+		a.AmbientCaps = []uintptr{unix.CAP_SYS_ADMIN} // to mount, in its own namespace; forsake gives it up
 		a.UidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getuid(), HostID: os.Getuid(), Size: 1}}
 		a.GidMappings = []syscall.SysProcIDMap{{ContainerID: os.Getgid(), HostID: os.Getgid(), Size: 1}}
 	case warden:

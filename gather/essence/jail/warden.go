@@ -23,7 +23,7 @@ func (s *spec) warden(in, say *os.File) int {
 		fmt.Fprintln(say, "subreaper:", err)
 		return 2
 	}
-	tmp, err := os.MkdirTemp("", "harvest-jail-")
+	tmp, err := os.MkdirTemp(s.Host, "harvest-jail-")
 	if err != nil {
 		fmt.Fprintln(say, err)
 		return 2
@@ -38,11 +38,9 @@ func (s *spec) warden(in, say *os.File) int {
 	for fd := range 3 { // so that their other ends see the end of the program
 		unix.Close(fd)
 	}
-	gone := make(chan struct{})
 	go func() { // ends with the process
 		io.Copy(io.Discard, in)
 		syscall.Kill(pid, syscall.SIGKILL)
-		close(gone)
 	}()
 	code := 0
 	for {
@@ -85,29 +83,22 @@ func (s *spec) beget(tmp string, say *os.File) (pid int, err error) {
 	return cmd.Process.Pid, nil
 }
 
-// endAll kills all that is below this process until there is nothing: what is
-// found is stopped first, so that it begins nothing more.
+// endAll kills all that is below this process until there is nothing. What is
+// found is stopped first, a few times over, so that a bomb does not outrun us.
+// What escapes a look becomes our child before the one that begot it is waited
+// for, and so is found by the look after that.
 func endAll() {
-	for {
-		for found := true; found; {
-			found = false
-			for _, pid := range descendants(os.Getpid()) {
-				if state(pid) != 'T' && state(pid) != 'Z' && syscall.Kill(pid, syscall.SIGSTOP) == nil {
-					found = true
-				}
-			}
+	for range 3 {
+		for _, pid := range descendants(os.Getpid()) {
+			syscall.Kill(pid, syscall.SIGSTOP)
 		}
+	}
+	for {
 		for _, pid := range descendants(os.Getpid()) {
 			syscall.Kill(pid, syscall.SIGKILL)
 		}
-		for {
-			_, err := syscall.Wait4(-1, nil, 0, nil)
-			if err == syscall.ECHILD {
-				return
-			}
-			if err != nil && err != syscall.EINTR {
-				break
-			}
+		if _, err := syscall.Wait4(-1, nil, 0, nil); err != nil && err != syscall.EINTR {
+			return
 		}
 	}
 }
@@ -139,17 +130,4 @@ func children(pid int) (all []int) {
 		}
 	}
 	return all
-}
-
-// state is the letter of a process's state, 'Z' when there is none.
-func state(pid int) byte {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 'Z'
-	}
-	_, rest, ok := strings.Cut(string(b), ") ")
-	if !ok || rest == "" {
-		return 'Z'
-	}
-	return rest[0]
 }
