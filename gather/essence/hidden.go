@@ -30,23 +30,23 @@ type veil struct {
 	backs  []cover
 }
 
-// start hears of an element, of which rest is what follows its name, and reports
-// whether words are hidden from now on.
-func (v *veil) start(name, rest []byte) bool {
+// start hears of an element and its attributes, and reports whether words are
+// hidden from now on.
+func (v *veil) start(name []byte, attrs []pair) bool {
 	if v.hidden.depth > 0 && v.within(name) {
 		return true
 	}
 	if n := len(v.backs); n > 0 && bytes.EqualFold(name, v.backs[n-1].name) {
 		v.backs[n-1].depth++
 	}
-	if len(name) == len("template") && bytes.EqualFold(name, []byte("template")) {
+	if isNamed(name, "template") {
 		v.hidden = cover{name: bytes.Clone(name), depth: 1}
 		return true
 	}
-	if !v.telling(rest) || isVoid(name) {
+	if !v.telling(attrs) || isVoid(name) {
 		return false
 	}
-	l := readLook(rest)
+	l := readLook(attrs)
 	if l.hides(v.back()) {
 		v.hidden = cover{name: bytes.Clone(name), depth: 1}
 		return true
@@ -66,7 +66,7 @@ func (v *veil) within(name []byte) bool {
 		h.depth = 0
 	case same:
 		h.depth++
-	case bytes.EqualFold(h.name, []byte("p")) && isBlock(bytes.ToLower(name)):
+	case bytes.EqualFold(h.name, []byte("p")) && elements[strings.ToLower(string(name))]&aBlock != 0:
 		h.depth = 0
 	}
 	return h.depth > 0
@@ -74,52 +74,20 @@ func (v *veil) within(name []byte) bool {
 
 // telling reports whether a tag may say how its element looks. Most do not, and
 // that is to be known at once.
-func (v *veil) telling(rest []byte) bool {
-	for {
-		i := 0
-		for i < len(rest) && (rest[i] <= ' ' || rest[i] == '/' || rest[i] == '=') {
-			i++
-		}
-		if rest = rest[i:]; len(rest) == 0 || rest[0] == '>' {
-			return false
-		}
-		switch rest[0] | 0x20 {
-		case 's', 'h', 'b':
-			if begins(rest, "style") || begins(rest, "hidden") || begins(rest, "bgcolor") {
+func (v *veil) telling(attrs []pair) bool {
+	for i := range attrs {
+		switch k := attrs[i].key; len(k) {
+		case 2, 5: // an id is from elsewhere, as is a class
+			if isNamed(k, "style") || isNamed(k, "color") || len(v.backs) > 0 && (isNamed(k, "class") || isNamed(k, "id")) {
 				return true
 			}
-		case 'c', 'i':
-			if begins(rest, "color") || len(v.backs) > 0 && (begins(rest, "class") || begins(rest, "id")) {
+		case 6, 7:
+			if isNamed(k, "hidden") || isNamed(k, "bgcolor") {
 				return true
 			}
 		}
-		rest = rest[attrLength(rest):]
 	}
-}
-
-// attrLength is the length of the attribute that b begins with, at least 1.
-func attrLength(b []byte) int {
-	i := 1
-	for i < len(b) && b[i] > ' ' && b[i] != '=' && b[i] != '>' {
-		i++
-	}
-	if i+1 >= len(b) || b[i] != '=' {
-		return i
-	}
-	if i++; b[i] == '"' || b[i] == '\'' {
-		if end := bytes.IndexByte(b[i+1:], b[i]); end >= 0 {
-			return i + 1 + end + 1
-		}
-		return len(b)
-	}
-	for i < len(b) && b[i] > ' ' && b[i] != '>' {
-		i++
-	}
-	return i
-}
-
-func begins(b []byte, word string) bool {
-	return len(b) >= len(word) && strings.EqualFold(string(b[:len(word)]), word)
+	return false
 }
 
 // end hears of the end of an element, and reports whether words are hidden.
@@ -185,51 +153,22 @@ func (l *look) hides(back string) bool {
 }
 
 // readLook reads the attributes of a tag.
-func readLook(attrs []byte) (l look) {
-	for {
-		attrs = bytes.TrimLeft(attrs, " \t\r\n\f/")
-		i := bytes.IndexAny(attrs, " \t\r\n\f/>=")
-		if i <= 0 {
-			return l
-		}
-		name := strings.ToLower(string(attrs[:i]))
-		var value string
-		value, attrs = attrValue(attrs[i:])
-		switch name {
+func readLook(attrs []pair) (l look) {
+	for _, a := range attrs {
+		switch strings.ToLower(string(a.key)) {
 		case "hidden":
-			l.hidden = !strings.EqualFold(value, "until-found")
+			l.hidden = !strings.EqualFold(string(a.value), "until-found")
 		case "class", "id":
 			l.styled = true
-		case "color", "text":
-			if name == "color" {
-				l.colour = colour(value)
-			}
+		case "color":
+			l.colour = colour(string(a.value))
 		case "bgcolor":
-			l.back = colour(value)
+			l.back = colour(string(a.value))
 		case "style":
-			l.style(value)
+			l.style(string(unescapeValue(a.value)))
 		}
 	}
-}
-
-// attrValue is what follows the name of an attribute, and the rest.
-func attrValue(b []byte) (value string, rest []byte) {
-	b = bytes.TrimLeft(b, " \t\r\n\f")
-	if len(b) == 0 || b[0] != '=' {
-		return "", b
-	}
-	b = bytes.TrimLeft(b[1:], " \t\r\n\f")
-	if len(b) > 0 && (b[0] == '"' || b[0] == '\'') {
-		if i := bytes.IndexByte(b[1:], b[0]); i >= 0 {
-			return string(b[1 : 1+i]), b[i+2:]
-		}
-		return string(b[1:]), nil
-	}
-	i := bytes.IndexAny(b, " \t\r\n\f>")
-	if i < 0 {
-		i = len(b)
-	}
-	return string(b[:i]), b[i:]
+	return l
 }
 
 // style reads a style attribute.

@@ -31,8 +31,8 @@ func TestHidden(t *testing.T) {
 		{"<p style='display:none", ""},
 		{strings.Repeat("<div style='background:#fff'>", 10_000) + "seen", "seen"},
 	} {
-		p := page{para: -1, head: -1, seen: make(map[string]struct{})}
-		p.read([]byte(c.page))
+		p := newPage(defaultTable(), []byte(c.page))
+		p.read()
 		if got := words(p.text); got != c.want {
 			t.Errorf("%.200s: got %q, want %q", c.page, got, c.want)
 		}

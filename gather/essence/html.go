@@ -8,111 +8,110 @@ import (
 )
 
 // A page is what is gathered from an HTML document's tokens. There is no tree:
-// building one takes longer than everything else here together.
+// building one takes longer than everything else here together, and gives up on
+// what is nested deeply.
 type page struct {
+	tab    *htmlTable
+	mark   *markup
+	text   []byte // what a reader sees, a line each block
+	main   body   // which of it is the main text
+	values collection
+	marked []span // of text whose words are keywords
+	passed []span // of text whose words are none
+	open   []opened
+	told   told // what the page says of itself
+	links  []string
+	seen   map[string]struct{}
+	lead   span // the first paragraph that says something
+	para   int  // where the paragraph now read begins in text, -1 outside
+
 	title    []byte
-	text     []byte // what a reader sees, a line each block
-	headings []byte
-	meta     soif.Object
-	links    []string
-	seen     map[string]struct{}
-	language string
-	lead     string // the first paragraph that says something
-	para     int    // where the paragraph now read begins in text, -1 outside
-	head     int    // where the heading now read begins in text, -1 outside
 	inTitle  bool
 	skip     bool // the next text is a script or a style
+	inScript scriptKind
 	hidden   bool // what is read is not seen
 	veil     veil
 }
 
+// A span is a part of a page's text.
+type span struct{ start, end int }
+
+// An opened is an element whose end is waited for, since its text is wanted.
+type opened struct {
+	is    *element
+	start int    // in the page's text
+	not   []span // of elements in it, which are not left in what is around them
+}
+
+// maxOpened bounds the elements whose text is waited for at once.
+const maxOpened = 64
+
+func newPage(t *htmlTable, doc []byte) *page {
+	p := &page{tab: t, mark: newMarkup(doc, &t.dict), para: -1, seen: make(map[string]struct{}, 64)}
+	p.text = make([]byte, 0, len(doc)/4)
+	p.main.start()
+	return p
+}
+
 func sumHTML(w *worker, o *soif.Object, c *content, text []byte) {
 	text = decodeHTML(text, c.declared)
-	p := page{para: -1, head: -1, seen: make(map[string]struct{}, 64)}
-	p.text = make([]byte, 0, len(text)/4)
-	p.read(text)
+	p := newPage(w.tab.htmlTable(), text)
+	p.read()
+	p.readLD()
+	p.main.choose(p.text)
+	p.summary(w, o, c)
+}
 
-	w.set(o, "Title", words(p.title))
-	w.set(o, "Author", p.meta.Text("author"))
-	w.set(o, "Description", p.meta.Text("description"))
-	w.set(o, "Abstract", p.lead)
-	w.set(o, "Headings", string(p.headings))
-	body := bytes.TrimSpace(p.text)
-	keys := keywords(body, 30)
-	if m := p.meta.Text("keywords"); m != "" {
-		keys = m + " " + keys
+// summary makes the attributes of what has been read.
+func (p *page) summary(w *worker, o *soif.Object, c *content) {
+	var body []byte
+	if w.maintext(c) {
+		body = p.main.chosen(p.text)
+	} else {
+		body = bytes.TrimSpace(p.text)
 	}
-	w.set(o, "Keywords", keys)
-	w.set(o, "Language", p.language)
+	lang := p.language()
+	w.set(o, "Title", p.bestTitle())
+	w.set(o, "Author", p.bestAuthor())
+	w.set(o, "Description", p.bestDescription())
+	w.set(o, "Abstract", p.abstract())
+	p.values.set(w, o, "Headings")
+	w.set(o, "Keywords", p.keywords(w, c, lang))
+	w.set(o, "Language", lang)
+	w.set(o, "Date", p.date())
 	w.set(o, "URL-References", strings.Join(p.links, "\n"))
-	for _, m := range p.meta.Attrs {
-		if m.Name != "author" && m.Name != "description" && m.Name != "keywords" {
-			w.set(o, "Meta-"+m.Name, string(m.Value))
-		}
-	}
+	p.values.rest(w, o)
 	w.fullText(o, c, body)
 }
 
-func (p *page) read(text []byte) {
-	m := &markup{b: text}
+func (p *page) read() {
+	m := p.mark
 	for {
 		switch kind, text := m.next(); kind {
 		case nothing:
-			p.block()
+			p.line()
+			p.closeAll()
 			return
 		case aText:
 			p.words(unescapeText(text))
 		case rawText:
 			p.words(text)
 		case opening:
-			p.hidden = p.veil.start(m.element, m.b[m.at:])
-			p.open(m)
+			m.readAttrs()
+			p.hidden = p.veil.start(m.element, m.attrs)
+			p.start(m)
 		case closing:
 			p.hidden = p.veil.end(m.element)
-			p.end(m.name)
+			p.end(m.is)
 		}
 	}
 }
-
-// tagName is the name of a tag, in small letters, as the tokenizer would give
-// it, which would copy it, and each tag's alone would cost an allocation. Names
-// longer than any that matters here are cut.
-func tagName(raw []byte) []byte {
-	var low [12]byte
-	i := 1 // past <
-	if i < len(raw) && raw[i] == '/' {
-		i++
-	}
-	name := low[:0]
-	for ; i < len(raw) && len(name) < len(low); i++ {
-		c := raw[i]
-		switch {
-		case c >= 'A' && c <= 'Z':
-			c |= 0x20
-		case c == '>' || c == '/' || c <= ' ':
-			return known(name)
-		}
-		name = append(name, c)
-	}
-	return known(name)
-}
-
-// known returns the name if it is of a tag that means something here, in memory
-// that lasts.
-func known(name []byte) []byte { return tagNames[string(name)] }
-
-var tagNames = func() map[string][]byte {
-	m := make(map[string][]byte)
-	for n := range strings.FieldsSeq(`script style title a area html meta h1 h2 h3 h4 h5 h6
-		p div br hr li ul ol dl dt dd tr td th table caption pre blockquote section article header footer nav main
-		aside form option address figure figcaption body details summary`) {
-		m[n] = []byte(n)
-	}
-	return m
-}()
 
 func (p *page) words(t []byte) {
 	switch {
+	case p.inScript != noScript:
+		p.told.script(p.inScript, t)
+		p.inScript, p.skip = noScript, false
 	case p.skip:
 		p.skip = false
 	case p.hidden:
@@ -123,117 +122,118 @@ func (p *page) words(t []byte) {
 	}
 }
 
-func (p *page) open(m *markup) {
-	name := m.name
-	p.skip = false
-	switch string(name) {
-	case "a", "area":
-		p.link(m)
-		return
-	case "html":
-		for more := true; more; {
-			var k, v []byte
-			if k, v, more = m.attribute(); isName(k, "lang") && len(v) < 20 {
-				p.language = words(unescapeValue(v))
-			}
+// start hears of the beginning of an element.
+func (p *page) start(m *markup) {
+	p.skip, p.inScript = false, noScript
+	e := m.is
+	if e == nil {
+		if len(m.attrs) > 0 {
+			p.byline(m)
 		}
 		return
-	case "meta":
-		p.metaTag(m)
-		return
 	}
-	m.skip()
-	switch string(name) {
-	case "script", "style":
+	if len(m.attrs) > 0 && !p.hidden {
+		p.values.attributes(p, e, m)
+	}
+	switch {
+	case e.does&(isMeta|isRelation|isRoot|isScript|isTitle|isTime) != 0:
+		p.special(e, m)
+		return
+	case e.does&aBlock != 0:
+		p.line()
+		if e.does&aLead != 0 {
+			p.para = len(p.text)
+		}
+	}
+	p.main.open(e, m, len(p.text))
+	if len(m.attrs) > 0 {
+		p.byline(m)
+	}
+	if e.rule != nil && len(p.open) < maxOpened && !p.hidden {
+		p.begin(e)
+	}
+}
+
+// special hears of an element that is not seen, or says something of the page.
+func (p *page) special(e *element, m *markup) {
+	switch {
+	case e.does&isMeta != 0:
+		p.tab.meta(p, m)
+	case e.does&isRelation != 0:
+		p.tab.link(p, m)
+	case e.does&isRoot != 0:
+		if v := m.get("lang"); v != nil && len(v) < 20 {
+			p.told.lang = words(unescapeValue(v))
+		} else if v := m.get("xml:lang"); len(v) < 20 {
+			p.told.lang = words(unescapeValue(v))
+		}
+	case e.does&isScript != 0:
 		p.skip = true
-	case "title":
+		p.inScript = scriptOf(m)
+	case e.does&isTitle != 0:
 		p.inTitle = len(p.title) == 0
 		p.skip = !p.inTitle // of an SVG
-	case "h1", "h2", "h3", "h4", "h5", "h6":
-		p.block()
-		p.head = len(p.text)
-	case "p", "dd", "blockquote":
-		p.block()
-		p.para = len(p.text)
-	default:
-		if isBlock(name) {
-			p.block()
-		}
+	case e.does&isTime != 0:
+		p.told.time(m)
+		p.byline(m)
 	}
 }
 
-func (p *page) end(name []byte) {
-	p.skip = false
-	switch string(name) {
-	case "title":
+// begin waits for the end of an element whose text is wanted. An element that
+// ends where the next begins, or is misnested, does not hold others up: what is
+// open below it ends with it.
+func (p *page) begin(e *element) {
+	if n := len(p.open); n > 0 && p.open[n-1].is == e && e.does&(aLink|aHeading|endsOwn) != 0 {
+		p.close(n - 1)
+	}
+	p.open = append(p.open, opened{is: e, start: len(p.text)})
+}
+
+// end hears of the end of an element.
+func (p *page) end(e *element) {
+	p.skip, p.inScript = false, noScript
+	if e == nil {
+		p.told.end(p.mark.element, p.text)
+		return
+	}
+	if e.does&isTitle != 0 {
 		p.inTitle = false
-	case "h1", "h2", "h3", "h4", "h5", "h6":
-		p.heading()
-		p.block()
-	default:
-		if isBlock(name) {
-			p.block()
+		return
+	}
+	if e.rule != nil {
+		for i := len(p.open) - 1; i >= 0; i-- {
+			if p.open[i].is == e {
+				p.closeFrom(i)
+				break
+			}
 		}
 	}
+	p.told.end(p.mark.element, p.text)
+	if e.does&aBlock != 0 {
+		p.line()
+	}
+	p.main.end(e, len(p.text))
 }
 
-// isBlock reports whether a tag begins or ends a line.
-func isBlock(name []byte) bool {
-	switch string(name) {
-	case "p", "div", "br", "hr", "li", "ul", "ol", "dl", "dt", "dd", "tr", "td", "th", "table", "caption", "pre",
-		"blockquote", "section", "article", "header", "footer", "nav", "main", "aside", "form", "option",
-		"address", "figure", "figcaption", "body", "details", "summary":
-		return true
-	}
-	return false
-}
-
-// block ends the line, the paragraph and the heading.
-func (p *page) block() {
-	p.heading()
-	if p.para >= 0 {
-		if para := p.text[p.para:]; p.lead == "" && letters(para, 60) {
-			p.lead = string(cutText([]byte(words(para)), 1000))
-		}
-		p.para = -1
-	}
+// line ends the line and the paragraph.
+func (p *page) line() {
 	if n := len(p.text); n > 0 && p.text[n-1] == ' ' {
 		p.text = p.text[:n-1]
 	}
+	if p.para >= 0 {
+		if p.lead.end == 0 && p.para < len(p.text) && letters(p.text[p.para:], 60) {
+			p.lead = span{p.para, len(p.text)}
+		}
+		p.para = -1
+	}
 	if n := len(p.text); n > 0 && p.text[n-1] != '\n' {
+		p.main.block(p.text)
 		p.text = append(p.text, '\n')
 	}
 }
 
-func (p *page) heading() {
-	if p.head < 0 {
-		return
-	}
-	h := bytes.TrimSpace(p.text[min(p.head, len(p.text)):])
-	if len(h) > 0 && len(h) < 500 && len(p.headings) < 64<<10 {
-		if len(p.headings) > 0 {
-			p.headings = append(p.headings, '\n')
-		}
-		p.headings = append(p.headings, h...)
-	}
-	p.head = -1
-}
-
 // maxLinks bounds the references kept of one page.
 const maxLinks = 1000
-
-func (p *page) link(m *markup) {
-	met := false
-	for more := true; more; {
-		var k, v []byte
-		k, v, more = m.attribute()
-		if met || !isName(k, "href") {
-			continue
-		}
-		met = true
-		p.refer(unescapeValue(v))
-	}
-}
 
 // refer keeps a reference, without its fragment, if it is new.
 func (p *page) refer(v []byte) {
@@ -251,45 +251,13 @@ func (p *page) refer(v []byte) {
 	}
 }
 
-// isName compares the name of an attribute, whatever its case.
-func isName(k []byte, want string) bool {
-	if len(k) != len(want) {
-		return false
+// keywords are those the page gives, and the words that tell most of it.
+func (p *page) keywords(w *worker, c *content, lang string) string {
+	keys := keywords(p.main.chosen(p.text), 30)
+	if m := p.values.first("Keywords"); m != "" {
+		keys = m + " " + keys
 	}
-	for i, c := range k {
-		if c|0x20 != want[i] {
-			return false
-		}
-	}
-	return true
+	return keys
 }
 
-// metaNames are the META tags kept besides author, description and keywords.
-var metaNames = map[string]bool{
-	"generator": true, "date": true, "dc.title": true, "dc.creator": true, "dc.subject": true, "dc.date": true,
-	"dc.description": true, "dc.publisher": true, "dc.language": true, "copyright": true, "classification": true,
-}
-
-func (p *page) metaTag(m *markup) {
-	var name, value string
-	for more := true; more; {
-		var k, v []byte
-		k, v, more = m.attribute()
-		switch {
-		case isName(k, "name"):
-			name = strings.ToLower(words(unescapeValue(v)))
-		case isName(k, "content"):
-			value = words(unescapeValue(v))
-		}
-	}
-	switch name {
-	case "author", "description", "keywords":
-	default:
-		if !metaNames[name] {
-			return
-		}
-	}
-	if _, dup := p.meta.Get(name); !dup && value != "" {
-		p.meta.Add(name, []byte(value))
-	}
-}
+func (w *worker) maintext(c *content) bool { return false }

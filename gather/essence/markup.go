@@ -12,9 +12,19 @@ import (
 type markup struct {
 	b       []byte
 	at      int
-	name    []byte // of the tag last read, in small letters, if it means something (known)
-	element []byte // its name as it is written
-	raw     []byte // the name of the element whose text has no markup in it, nil outside
+	dict    *dictionary
+	is      *element // the tag last read, nil if it means nothing
+	element []byte   // its name as it is written
+	raw     []byte   // the name of the element whose text has no markup in it, nil outside
+	lastEnd int      // where the document's last > is, -1 if it has none
+	attrs   []pair   // of the tag last read, once readAttrs was called
+}
+
+// A pair is an attribute of a tag, as it is written.
+type pair struct{ key, value []byte }
+
+func newMarkup(doc []byte, dict *dictionary) *markup {
+	return &markup{b: doc, dict: dict, lastEnd: bytes.LastIndexByte(doc, '>'), attrs: make([]pair, 0, 16)}
 }
 
 // A part is what markup is made of.
@@ -77,21 +87,21 @@ func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func (m *markup) tag() part {
 	rest := m.b[m.at:]
 	switch {
-	case bytes.IndexByte(rest, '>') < 0: // the document ends in it
+	case m.at > m.lastEnd: // the document ends in it
 		m.at = len(m.b)
 	case isLetter(rest[1]):
-		m.name = tagName(rest)
-		raw := rawName(rest[1:])
 		m.element = rest[1 : 1+nameLength(rest[1:])]
+		m.is = m.dict.find(m.element)
+		raw := rawName(m.element)
 		m.at += 1 + len(m.element)
 		if m.raw = nil; raw > 0 {
 			m.raw = rest[1 : 1+raw]
 		}
 		return opening
 	case rest[1] == '/' && isLetter(rest[2]):
-		m.name = tagName(rest)
 		m.element = rest[2 : 2+nameLength(rest[2:])]
-		m.at += 2
+		m.is = m.dict.find(m.element)
+		m.at += 2 + len(m.element)
 		m.skip()
 		return closing
 	case bytes.HasPrefix(rest, []byte("<!--")):
@@ -109,15 +119,25 @@ func (m *markup) comment(rest []byte) {
 		m.pass(rest, ">")
 		return
 	}
-	end, last := bytes.Index(body, []byte("-->")), 3
-	if i := bytes.Index(body, []byte("--!>")); i >= 0 && (end < 0 || i < end) {
-		end, last = i, 4
+	for i := 0; ; {
+		n := bytes.Index(body[i:], []byte("--"))
+		if n < 0 {
+			m.at = len(m.b)
+			return
+		}
+		after := body[i+n+2:]
+		for len(after) > 0 && after[0] == '-' {
+			after = after[1:]
+		}
+		switch i = len(body) - len(after); {
+		case bytes.HasPrefix(after, []byte(">")):
+			m.at += 4 + i + 1
+			return
+		case bytes.HasPrefix(after, []byte("!>")):
+			m.at += 4 + i + 2
+			return
+		}
 	}
-	if end < 0 {
-		m.at = len(m.b)
-		return
-	}
-	m.at += 4 + end + last
 }
 
 // pass goes on past the next end.
@@ -140,15 +160,17 @@ func nameLength(b []byte) int {
 // rawNames are the elements whose text has no markup in it.
 var rawNames = [...]string{"iframe", "noembed", "noframes", "plaintext", "script", "style", "textarea", "title", "xmp"}
 
-// rawName is the length of the name that b begins with if it is of an element
-// whose text has no markup in it, else 0.
-func rawName(b []byte) int {
-	switch b[0] | 0x20 {
+// rawName is the length of a name if it is of an element whose text has no markup
+// in it, else 0.
+func rawName(name []byte) int {
+	if len(name) < 3 {
+		return 0
+	}
+	switch name[0] | 0x20 {
 	case 'i', 'n', 'p', 's', 't', 'x':
-		n := nameLength(b)
-		for _, name := range rawNames {
-			if n == len(name) && strings.EqualFold(name, string(b[:n])) {
-				return n
+		for _, raw := range rawNames {
+			if isNamed(name, raw) {
+				return len(name)
 			}
 		}
 	}
@@ -226,6 +248,34 @@ func (m *markup) attribute() (key, value []byte, more bool) {
 	}
 	m.at = i
 	return key, value, true
+}
+
+// maxAttrs bounds the attributes of a tag that are looked at.
+const maxAttrs = 32
+
+// readAttrs reads all attributes of a tag.
+func (m *markup) readAttrs() {
+	m.attrs = m.attrs[:0]
+	if m.at < len(m.b) && m.b[m.at] == '>' {
+		m.at++
+		return
+	}
+	for more := true; more; {
+		var p pair
+		if p.key, p.value, more = m.attribute(); len(p.key) > 0 && len(m.attrs) < maxAttrs {
+			m.attrs = append(m.attrs, p)
+		}
+	}
+}
+
+// get is the value of an attribute that readAttrs has read.
+func (m *markup) get(key string) []byte {
+	for i := range m.attrs {
+		if p := &m.attrs[i]; isNamed(p.key, key) {
+			return p.value
+		}
+	}
+	return nil
 }
 
 // skip passes over the attributes of a tag. When their quotes come in pairs up to

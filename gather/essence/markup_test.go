@@ -12,10 +12,33 @@ import (
 	"golang.org/x/net/html"
 )
 
+// bare is a dictionary without a table.
+var bare = func() dictionary {
+	all := make(map[string]*element)
+	for name := range elements {
+		all[name] = &element{name: name}
+	}
+	return newDictionary(all)
+}()
+
+// meaning is the name of an element that means something.
+func meaning(name []byte) string {
+	if e := bare.find(name); e != nil {
+		return e.name
+	}
+	return ""
+}
+
+// raw is the name in a tag as it is written.
+func raw(tag []byte) []byte {
+	tag = bytes.TrimPrefix(tag[1:], []byte("/"))
+	return tag[:nameLength(tag)]
+}
+
 // parts writes down what markup makes of a document.
 func parts(doc []byte) string {
 	var out strings.Builder
-	m := &markup{b: doc}
+	m := newMarkup(doc, &bare)
 	for {
 		kind, text := m.next()
 		switch kind {
@@ -26,9 +49,9 @@ func parts(doc []byte) string {
 		case rawText:
 			fmt.Fprintf(&out, "%q\n", text)
 		case closing:
-			fmt.Fprintf(&out, "/%s\n", m.name)
+			fmt.Fprintf(&out, "/%s\n", meaning(m.element))
 		case opening:
-			fmt.Fprintf(&out, "<%s", m.name)
+			fmt.Fprintf(&out, "<%s", meaning(m.element))
 			for more := true; more; {
 				var k, v []byte
 				k, v, more = m.attribute()
@@ -54,9 +77,9 @@ func standard(doc []byte) string {
 				fmt.Fprintf(&out, "%q\n", text)
 			}
 		case html.EndTagToken:
-			fmt.Fprintf(&out, "/%s\n", tagName(z.Raw()))
+			fmt.Fprintf(&out, "/%s\n", meaning(raw(z.Raw())))
 		case html.StartTagToken, html.SelfClosingTagToken:
-			fmt.Fprintf(&out, "<%s", tagName(z.Raw()))
+			fmt.Fprintf(&out, "<%s", meaning(raw(z.Raw())))
 			name, more := z.TagName()
 			if string(name) == "noscript" {
 				z.NextIsNotRawText() // what is in it is read as its reader would, who has no scripts
@@ -121,7 +144,7 @@ func BenchmarkMarkup(b *testing.B) {
 	b.Run("ours", func(b *testing.B) {
 		b.SetBytes(int64(len(doc)))
 		for b.Loop() {
-			m := &markup{b: doc}
+			m := newMarkup(doc, &bare)
 			for kind, _ := m.next(); kind != nothing; kind, _ = m.next() {
 				if kind == opening {
 					m.skip()

@@ -11,7 +11,8 @@ import (
 // once made, and any number of Summarize calls may use them.
 type Tables struct {
 	derive *derivation // nil: nothing
-	rules  *postRules    // nil: none
+	rules  *postRules  // nil: none
+	html   *htmlTable  // nil: the program's
 }
 
 // A tableFile is one of the texts.
@@ -22,7 +23,7 @@ type tableFile struct {
 }
 
 // tableFiles are the texts that Tables are made from, in the order they are read.
-func tableFiles() []tableFile { return []tableFile{deriveTable(), rulesTable()} }
+func tableFiles() []tableFile { return []tableFile{deriveTable(), rulesTable(), htmlFile()} }
 
 // TableNames are the names of the texts that Tables are made from.
 func TableNames() []string {

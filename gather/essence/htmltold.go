@@ -1,0 +1,311 @@
+package essence
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// A told is what a page says of itself, other than by its META.
+type told struct {
+	lang    string // of html
+	heads   []heading
+	times   []string // of elements TIME, the first that look like it
+	authors []string // of elements that say they name one
+	ld      [][]byte // scripts of JSON-LD
+
+	name   []byte // of the element that says it names the author, nil outside
+	depth  int    // of elements of that name in it
+	nameAt int    // where its text begins
+}
+
+// A heading is a heading of the first two levels.
+type heading struct {
+	level byte
+	text  string
+}
+
+// A scriptKind is what a script is read for.
+type scriptKind byte
+
+const (
+	noScript scriptKind = iota
+	ldScript            // JSON-LD
+)
+
+func scriptOf(m *markup) scriptKind {
+	if t := m.get("type"); len(t) >= len("application/ld+json") && strings.EqualFold(string(t[:len("application/ld+json")]), "application/ld+json") {
+		return ldScript
+	}
+	return noScript
+}
+
+const maxLD = 256 << 10 // bytes of JSON-LD that are read of a page
+
+func (t *told) script(k scriptKind, text []byte) {
+	n := 0
+	for _, b := range t.ld {
+		n += len(b)
+	}
+	if k == ldScript && n+len(text) <= maxLD && len(t.ld) < 50 {
+		t.ld = append(t.ld, text)
+	}
+}
+
+func (t *told) heading(e *element, text []byte) {
+	if level := e.name[1]; level <= '2' && len(t.heads) < 20 && len(text) > 0 {
+		t.heads = append(t.heads, heading{level, string(text)})
+	}
+}
+
+func (t *told) time(m *markup) {
+	if v := m.get("datetime"); len(v) > 0 && len(v) < 60 && len(t.times) < 5 {
+		if s := day(words(unescapeValue(v))); s != "" {
+			t.times = append(t.times, s)
+		}
+	}
+}
+
+// byline hears of an element that may say that it names the author.
+func (p *page) byline(m *markup) {
+	if p.hidden || len(p.told.authors) >= 5 || p.told.name != nil {
+		return
+	}
+	for i := range m.attrs {
+		a := &m.attrs[i]
+		switch {
+		case len(a.value) < 4 || len(a.value) > 200:
+			continue
+		case isNamed(a.key, "rel"):
+			if !bytes.Contains(a.value, []byte("author")) {
+				continue
+			}
+		case isNamed(a.key, "class") || isNamed(a.key, "itemprop") || isNamed(a.key, "id"):
+			if p.main.known(a.value)&hintAuthor == 0 {
+				continue
+			}
+		default:
+			continue
+		}
+		p.told.name, p.told.depth, p.told.nameAt = m.element, 1, len(p.text)
+		return
+	}
+}
+
+// end hears of the end of an element.
+func (t *told) end(name, text []byte) {
+	if t.name == nil || !bytes.EqualFold(name, t.name) {
+		return
+	}
+	t.name = nil
+	if at := min(t.nameAt, len(text)); len(text)-at <= 200 {
+		t.authors = append(t.authors, words(text[at:]))
+	}
+}
+
+// readLD takes what the page's JSON-LD says.
+func (p *page) readLD() {
+	for _, text := range p.told.ld {
+		text = bytes.Map(func(r rune) rune {
+			if r < ' ' {
+				return ' ' // as is found in strings
+			}
+			return r
+		}, text)
+		var v any
+		if json.Unmarshal(text, &v) == nil {
+			p.linked(v, 0)
+		}
+	}
+}
+
+// linked goes through JSON-LD for what says something of the page.
+func (p *page) linked(v any, depth int) {
+	if depth > 8 {
+		return
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			p.linked(e, depth+1)
+		}
+	case map[string]any:
+		p.linked(v["@graph"], depth+1)
+		p.linked(v["mainEntity"], depth+1)
+		if !isWork(v["@type"]) {
+			return
+		}
+		for key, r := range p.tab.scripts {
+			for key2, e := range v {
+				if strings.EqualFold(key, key2) {
+					for _, s := range namesOf(e, 0) {
+						p.values.named(p, r, key, words(unescapeText([]byte(s))))
+					}
+				}
+			}
+		}
+	}
+}
+
+// isWork reports whether a type is of a work that a page may be.
+func isWork(t any) bool {
+	switch t := t.(type) {
+	case string:
+		for _, w := range [...]string{"Article", "Posting", "CreativeWork", "Report", "Recipe", "Review", "Book", "Blog", "TechArticle"} {
+			if strings.HasSuffix(t, w) {
+				return true
+			}
+		}
+	case []any:
+		for _, e := range t {
+			if s, ok := e.(string); ok && isWork(s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// namesOf are the names in a value, a string or a thing that has one, or several.
+func namesOf(v any, depth int) []string {
+	if depth > 4 {
+		return nil
+	}
+	switch v := v.(type) {
+	case string:
+		return []string{v}
+	case map[string]any:
+		return namesOf(v["name"], depth+1)
+	case []any:
+		var out []string
+		for _, e := range v[:min(len(v), 20)] {
+			out = append(out, namesOf(e, depth+1)...)
+		}
+		return out
+	}
+	return nil
+}
+
+// day is a date of the form 2006-01-02, in whatever stands before it, "" if there
+// is none.
+func day(s string) string {
+	if len(s) < 8 {
+		return ""
+	}
+	digits := func(from, n int) bool {
+		for i := from; i < from+n; i++ {
+			if i >= len(s) || s[i] < '0' || s[i] > '9' {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case len(s) >= 10 && digits(0, 4) && (s[4] == '-' || s[4] == '/') && digits(5, 2) && s[7] == s[4] && digits(8, 2):
+		return valid(s[0:4], s[5:7], s[8:10])
+	case digits(0, 8):
+		return valid(s[0:4], s[4:6], s[6:8])
+	case len(s) >= 10 && digits(0, 2) && s[2] == '.' && digits(3, 2) && s[5] == '.' && digits(6, 4):
+		return valid(s[6:10], s[3:5], s[0:2])
+	}
+	return ""
+}
+
+func valid(y, m, d string) string {
+	if y < "1900" || y > "2100" || m < "01" || m > "12" || d < "01" || d > "31" {
+		return ""
+	}
+	return y + "-" + m + "-" + d
+}
+
+// date is when the page was first published: the day, if it is told in a way
+// that is understood, else as it is told.
+func (p *page) date() string {
+	other := ""
+	for _, c := range p.values.candidates("Date") {
+		first, _, _ := bytes.Cut(c.value, []byte("\n"))
+		if s := day(string(first)); s != "" {
+			return s
+		}
+		if other == "" && len(first) < 100 {
+			other = string(first)
+		}
+	}
+	if other == "" && len(p.told.times) > 0 {
+		return p.told.times[0]
+	}
+	return other
+}
+
+func (p *page) bestDescription() string {
+	for _, c := range p.values.candidates("Description") {
+		first, _, _ := bytes.Cut(c.value, []byte("\n"))
+		if letters(first, 10) {
+			return string(first)
+		}
+	}
+	return p.values.first("Description")
+}
+
+// abstract is the first paragraph of the main text that says something, or of
+// the page.
+func (p *page) abstract() string {
+	at := p.main.lead(p.text)
+	if at.end == 0 {
+		at = p.lead
+	}
+	return string(cutText([]byte(words(p.text[at.start:at.end])), 1000))
+}
+
+// bestAuthor are the authors, by whom of several that tell it first has it right:
+// what is for machines, before what is on the page.
+func (p *page) bestAuthor() string {
+	for _, c := range p.values.candidates("Author") {
+		if s := authors(strings.Split(string(c.value), "\n")); s != "" {
+			return s
+		}
+	}
+	for _, a := range p.told.authors {
+		if s := authors([]string{a}); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// authors are names that look like those of authors, "; " between them.
+func authors(names []string) string {
+	var out []string
+	for _, n := range names {
+		n = authorName(n)
+		if n == "" {
+			continue
+		}
+		dup := false
+		for _, o := range out {
+			dup = dup || strings.EqualFold(o, n)
+		}
+		if !dup && len(out) < 20 {
+			out = append(out, n)
+		}
+	}
+	return strings.Join(out, "; ")
+}
+
+// authorName is a name without what is around it, "" if it is none.
+func authorName(n string) string {
+	n = strings.TrimSpace(n)
+	for _, by := range [...]string{"by ", "von ", "par ", "por ", "written by ", "posted by ", "autor: ", "author: ", "autor ", "author ", "di ", "by: ", "von: "} {
+		if len(n) > len(by) && strings.EqualFold(n[:len(by)], by) {
+			n = strings.TrimSpace(n[len(by):])
+		}
+	}
+	n = strings.TrimSpace(strings.Trim(n, ",;:|-–—·•/"))
+	if len(n) < 2 || utf8.RuneCountInString(n) > 60 || strings.Contains(n, "://") || strings.HasPrefix(n, "@") || strings.HasPrefix(n, "www.") ||
+		strings.Contains(n, "@") || !strings.ContainsFunc(n, unicode.IsLetter) {
+		return ""
+	}
+	return n
+}

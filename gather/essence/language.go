@@ -1,0 +1,3 @@
+package essence
+
+func (p *page) language() string { return p.told.lang }
