@@ -16,14 +16,14 @@ type page struct {
 	text   []byte // what a reader sees, a line each block
 	main   body   // which of it is the main text
 	values collection
-	marked []span // of text whose words are keywords
-	passed []span // of text whose words are none
+	marked []stretch // of text whose words are keywords
+	passed []stretch // of text whose words are none
 	open   []opened
 	told   told // what the page says of itself
 	links  []string
 	seen   map[string]struct{}
-	lead   span // the first paragraph that says something
-	para   int  // where the paragraph now read begins in text, -1 outside
+	lead   stretch // the first paragraph that says something
+	para   int     // where the paragraph now read begins in text, -1 outside
 
 	title    []byte
 	inTitle  bool
@@ -33,14 +33,14 @@ type page struct {
 	veil     veil
 }
 
-// A span is a part of a page's text.
-type span struct{ start, end int }
+// A stretch is a part of a page's text.
+type stretch struct{ start, end int }
 
 // An opened is an element whose end is waited for, since its text is wanted.
 type opened struct {
 	is    *element
-	start int    // in the page's text
-	not   []span // of elements in it, which are not left in what is around them
+	start int       // in the page's text
+	not   []stretch // of elements in it, which are not left in what is around them
 }
 
 // maxOpened bounds the elements whose text is waited for at once.
@@ -222,7 +222,7 @@ func (p *page) line() {
 	}
 	if p.para >= 0 {
 		if p.lead.end == 0 && p.para < len(p.text) && letters(p.text[p.para:], 60) {
-			p.lead = span{p.para, len(p.text)}
+			p.lead = stretch{p.para, len(p.text)}
 		}
 		p.para = -1
 	}

@@ -170,7 +170,7 @@ const maxMarked = 20_000
 func (p *page) close(i int) {
 	o := p.open[i]
 	p.open = p.open[:i]
-	r, at := o.is.rule, span{o.start, len(p.text)}
+	r, at := o.is.rule, stretch{o.start, len(p.text)}
 	if at.start >= at.end {
 		return
 	}
@@ -204,7 +204,7 @@ func (p *page) close(i int) {
 }
 
 // without is a part of the text, on one line, less parts of it.
-func (p *page) without(at span, not []span) []byte {
+func (p *page) without(at stretch, not []stretch) []byte {
 	if len(not) == 0 {
 		return []byte(words(p.text[at.start:at.end]))
 	}

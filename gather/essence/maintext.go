@@ -310,11 +310,11 @@ func (b *body) isMain(at int) bool {
 }
 
 // lead is the first line of main text that says something.
-func (b *body) lead(text []byte) span {
+func (b *body) lead(text []byte) stretch {
 	for _, l := range b.lines {
 		if l.main && l.does&aHeading == 0 && letters(text[l.start:l.end], 60) {
-			return span{int(l.start), int(l.end)}
+			return stretch{int(l.start), int(l.end)}
 		}
 	}
-	return span{}
+	return stretch{}
 }

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"go/ast"
 	"go/parser"
-	"go/token"
+	gotoken "go/token"
 	"hash/fnv"
 	"os"
 	"os/exec"
@@ -50,7 +50,7 @@ func goldPages(t testing.TB) []*gold {
 		t.Skipf("go env: %v", err)
 	}
 	dir := filepath.Join(strings.TrimSpace(string(out)), pagesModule)
-	f, err := parser.ParseFile(token.NewFileSet(), filepath.Join(dir, "scripts/comparison/data.go"), nil, 0)
+	f, err := parser.ParseFile(gotoken.NewFileSet(), filepath.Join(dir, "scripts/comparison/data.go"), nil, 0)
 	if err != nil {
 		t.Skipf("%v: go mod download %s", err, pagesModule)
 	}
