@@ -133,6 +133,7 @@ const defaultHTML = `# Where the text of HTML elements goes, and the values of t
 # META by its NAME, PROPERTY or ITEMPROP
 <META:citation_title>   title
 <META:og:title>         title
+<META:og:site_name>     publisher
 <META:twitter:title>    title
 <META:dc.title>         title
 <META:dcterms.title>    title

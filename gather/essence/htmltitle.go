@@ -2,22 +2,40 @@ package essence
 
 import (
 	"strings"
+	"unicode"
 )
 
 // bestTitle is the page's title without the name of its site. What a page says
-// to machines and its first heading tell which part of the title that is.
+// to machines is compared with its headings: a heading that is all of it, or an
+// end, is the title as readers see it.
 func (p *page) bestTitle() string {
+	var said []string
+	for _, c := range p.values.candidates("Title") {
+		first, _, _ := strings.Cut(string(c.value), "\n")
+		if first = words(first); first != "" {
+			said = append(said, first)
+		}
+	}
 	title := ""
 	if p.tab.useTitle {
 		title = words(p.title)
 	}
-	for _, c := range p.values.candidates("Title") {
-		first, _, _ := strings.Cut(string(c.value), "\n")
-		if first = withoutSite(words(first), p.told.heads); first != "" {
-			return first
+	if h := p.heading(append(said, title)); h != "" {
+		return h
+	}
+	site := p.values.first(siteName)
+	for _, s := range said {
+		if s = withoutName(s, site); s != "" && !strings.EqualFold(s, site) {
+			if t := withoutName(title, ""); len(s) > len(t) && strings.HasPrefix(s, t) && p.endsAlike(s, title) {
+				s = t
+			}
+			return s
 		}
 	}
-	if t := withoutSite(title, p.told.heads); t != "" {
+	if t := withoutName(title, site); t != "" && t != title {
+		return t
+	}
+	if t := firstPart(title); t != "" {
 		return t
 	}
 	for _, h := range p.told.heads {
@@ -26,30 +44,113 @@ func (p *page) bestTitle() string {
 	return ""
 }
 
-// separators are what stands between a title and the name of a site.
-var separators = []string{" | ", " - ", " – ", " — ", " » ", " :: ", " • ", " · ", " / ", " ~ ", " « ", " < ", " > ", " ‹ ", " › ", " :: ", ": "}
+// endsAlike reports whether two titles end with the same name after a separator.
+func (p *page) endsAlike(a, b string) bool {
+	i, n := lastSeparator(a)
+	return i > 0 && strings.HasSuffix(b, a[i+n:])
+}
 
-// withoutSite is the part of a title that a heading has, or the first part of two
-// words, or the longest.
-func withoutSite(title string, heads []heading) string {
-	for _, h := range heads {
-		if h.text == title {
-			return title
-		}
-	}
-	for _, h := range heads {
-		if len(h.text) > 3 && len(h.text) < len(title) && (strings.HasPrefix(title, h.text) || strings.HasSuffix(title, h.text)) {
-			return h.text
-		}
-	}
-	for _, s := range separators[:len(separators)-1] {
-		if i := strings.LastIndex(title, s); i > 0 {
-			a, b := title[:i], title[i+len(s):]
-			if len(strings.Fields(a)) > 1 || len(a) >= len(b) {
-				return strings.TrimSpace(a)
+// heading is the heading of the page that titles have, "" if there is none.
+func (p *page) heading(titles []string) string {
+	best := ""
+	for _, title := range titles {
+		t := folded(title)
+		for _, h := range p.told.heads {
+			f := folded(h.text)
+			if f == "" || len(f) < 8 && f != t {
+				continue
 			}
-			return strings.TrimSpace(b)
+			if f == t || strings.HasPrefix(t, f) && parted(t[len(f):]) || strings.HasSuffix(t, f) && parted(t[:len(t)-len(f)]) {
+				if h.level == '1' {
+					return h.text
+				}
+				if best == "" {
+					best = h.text
+				}
+			}
+		}
+	}
+	return best
+}
+
+// parted reports whether there is something between a title and a name.
+func parted(s string) bool {
+	s = strings.TrimSpace(s)
+	return s == "" || strings.ContainsFunc(s[:1], isMark) || strings.ContainsFunc(s[len(s)-1:], isMark) || !isLetter(s[0])
+}
+
+func isMark(r rune) bool { return strings.ContainsRune("|-:»«/~<>•·", r) }
+
+// folded is a title with nothing that writers change at will: case, quotes,
+// dashes.
+func folded(s string) string {
+	return strings.TrimSpace(strings.Map(func(r rune) rune {
+		switch r {
+		case '’', '‘', '´', '`', '‚':
+			return '\''
+		case '“', '”', '„', '«', '»':
+			return '"'
+		case '–', '—', '‐', '‑':
+			return '-'
+		case '\u00a0':
+			return ' '
+		case '\u00ad':
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, strings.ReplaceAll(s, "…", "...")))
+}
+
+// separators are what stands between a title and the name of a site.
+var separators = [...]string{" | ", " » ", " :: ", " - ", " – ", " — ", " • ", " · ", " / ", " ~ ", " « ", " < ", " > ", " ‹ ", " › ", " : ", " |", "| ", "｜", "_"}
+
+// lastSeparator is where the last part of a title is cut off, and how long what
+// stands there is.
+func lastSeparator(s string) (at, n int) {
+	for _, sep := range separators[:len(separators)-4] {
+		if i := strings.LastIndex(s, sep); i > 0 {
+			return i, len(sep)
+		}
+	}
+	return -1, 0
+}
+
+// withoutName is a title without a name at its end, or at its beginning.
+func withoutName(title, name string) string {
+	if name == "" {
+		return title
+	}
+	for _, sep := range separators {
+		if t, ok := cutFold(title, sep+name); ok {
+			return strings.TrimSpace(t)
+		}
+		if n := len(name) + len(sep); len(title) > n && strings.EqualFold(title[:n], name+sep) {
+			return strings.TrimSpace(title[n:])
 		}
 	}
 	return title
 }
+
+func cutFold(s, suffix string) (string, bool) {
+	if n := len(s) - len(suffix); n > 0 && strings.EqualFold(s[n:], suffix) {
+		return s[:n], true
+	}
+	return s, false
+}
+
+// firstPart is the part of a title that stands before the name of a site: the
+// first, unless that is a word and more follow.
+func firstPart(title string) string {
+	i, n := lastSeparator(title)
+	if i < 0 {
+		return title
+	}
+	a, b := title[:i], title[i+n:]
+	if len(strings.Fields(a)) > 1 || len(a) >= len(b) {
+		return strings.TrimSpace(a)
+	}
+	return strings.TrimSpace(b)
+}
+
+// siteName is the attribute that has the name of the page's site.
+const siteName = "Publisher"

@@ -168,7 +168,7 @@ func (a *tally) judge(g *gold, main, title, author, date string) {
 		if want == "" {
 			return
 		}
-		if *n++; got == want {
+		if *n++; strings.TrimSpace(got) == strings.TrimSpace(want) {
 			*right++
 		}
 	}
