@@ -63,7 +63,7 @@ var (
 	domains = []string{"harvest/gather", "harvest/broker", "harvest/index", "harvest/cache", "harvest/replica"}
 	doors   = []string{"harvest/fs/ninep", "harvest/fs/fuse"}
 	leaves  = []string{
-		"harvest/gather/soif", "harvest/gather/fetch", "harvest/gather/crawl", "harvest/gather/warc", "harvest/gather/essence/jail", "harvest/index/match", "harvest/index/query",
+		"harvest/gather/soif", "harvest/gather/essence/jail", "harvest/gather/essence/unpack", "harvest/gather/fetch", "harvest/gather/crawl", "harvest/gather/warc", "harvest/index/match", "harvest/index/query",
 		"harvest/index/segfile",
 		"harvest/cache/icp", "harvest/replica/topology",
 	}
@@ -93,6 +93,10 @@ var (
 		"golang.org/x/sys":                              {"harvest"},
 		"golang.org/x/term":                             {"harvest/cmd/harvest"},
 		"golang.org/x/text":                             domains,
+		"github.com/jhillyerd/enmime":                   {"harvest/gather/essence"},
+		"github.com/nwaples/rardecode":                  {"harvest/gather/essence"},
+		"github.com/pierrec/lz4":                        {"harvest/gather/essence"},
+		"github.com/therootcompany/xz":                  {"harvest/gather/essence"},
 	}
 )
 
