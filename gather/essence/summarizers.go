@@ -24,6 +24,7 @@ var summarizers = func() map[string]entry {
 		textFamily(),
 		markupFamily(),
 		sourceFamily(),
+		documentFamily(),
 	} {
 		maps.Copy(m, family)
 	}

@@ -1,0 +1,170 @@
+package essence
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/richardlehane/mscfb"
+	"github.com/richardlehane/msoleps"
+
+	"harvest/gather/soif"
+)
+
+// A compound is an OLE2 file: streams in folders, by path.
+type compound struct {
+	w       *worker
+	c       *content
+	streams map[string]*mscfb.File
+	names   []string
+}
+
+// maxStream is how much is read of one stream.
+const maxStream = 32 << 20
+
+func (w *worker) compound(c *content) (*compound, error) {
+	r, _, err := w.whole(c)
+	if err != nil {
+		return nil, err
+	}
+	m, err := mscfb.New(r)
+	if err != nil {
+		return nil, err
+	}
+	f := &compound{w: w, c: c, streams: make(map[string]*mscfb.File)}
+	for e, err := m.Next(); err == nil && len(f.names) < maxParts; e, err = m.Next() {
+		name := strings.Join(append(e.Path[:len(e.Path):len(e.Path)], e.Name), "/")
+		if _, ok := f.streams[name]; !ok && e.Size > 0 {
+			f.streams[name] = e
+			f.names = append(f.names, name)
+		}
+	}
+	return f, nil
+}
+
+// stream reads a stream, nil if there is none.
+func (f *compound) stream(name string) []byte {
+	e := f.streams[name]
+	if e == nil || f.w.out > f.w.lim.Out {
+		return nil
+	}
+	var out bytes.Buffer
+	_, err := io.Copy(&out, io.LimitReader(&meter{w: f.w, r: e}, min(e.Size, maxStream)))
+	var b bomb
+	if errors.As(err, &b) && !f.w.told(b.what) {
+		f.w.limit(f.c, b.what)
+	}
+	return out.Bytes()
+}
+
+// sumOLE2 summarizes what programs of Microsoft kept their documents in until
+// 2007, and mail still: what it is tell the names of its streams.
+func sumOLE2(w *worker, o *soif.Object, c *content, _ []byte) {
+	f, err := w.compound(c)
+	if err != nil {
+		w.limit(c, "ole2: "+err.Error())
+		return
+	}
+	d := w.document()
+	for _, name := range f.names {
+		if e := f.streams[name]; len(e.Path) == 0 && msoleps.IsMSOLEPS(e.Initial) {
+			f.properties(d, f.stream(name))
+		}
+	}
+	what, program := "", ""
+	switch {
+	case f.streams["WordDocument"] != nil:
+		what, program = "word", "catdoc"
+		f.word(d)
+	case f.streams["Workbook"] != nil:
+		what, program = "excel", "xls2csv"
+		biff(d, f.stream("Workbook"))
+	case f.streams["Book"] != nil:
+		what, program = "excel", "xls2csv"
+		biff(d, f.stream("Book"))
+	case f.streams["PowerPoint Document"] != nil:
+		what, program = "powerpoint", "catppt"
+		slides(d, f.stream("PowerPoint Document"))
+	case f.streams["EncryptedPackage"] != nil:
+		w.limit(c, "is encrypted")
+	case f.streams["__properties_version1.0"] != nil:
+		what = "message"
+		f.message(d)
+	}
+	if what != "" {
+		w.step(c, "select", what, "streams")
+	}
+	if program != "" && !letters(d.text, 1) {
+		f.program(d, program)
+	}
+	d.put(w, o, c)
+}
+
+// properties reads a property set.
+func (f *compound) properties(d *document, b []byte) {
+	if len(b) > 1<<20 {
+		return
+	}
+	set, err := msoleps.NewFrom(bytes.NewReader(b))
+	if err != nil {
+		return
+	}
+	for _, p := range set.Property {
+		if p == nil || p.T == nil {
+			continue
+		}
+		v := strings.TrimSpace(strings.Trim(p.String(), "\x00"))
+		if v == "" || len(v) > 64<<10 {
+			continue
+		}
+		switch p.Name {
+		case "Title":
+			d.title = v
+		case "Subject":
+			d.subject = v
+		case "Author":
+			d.author = v
+		case "Keywords":
+			d.keywords = strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ';' })
+		case "Comments":
+			d.description = v
+		case "AppName":
+			d.generator = v
+		case "Company":
+			d.publisher = v
+		case "Category":
+			d.extra("Category", v)
+		case "CreateTime":
+			d.created = oleTime(v)
+		case "LastSaveTime":
+			d.modified = oleTime(v)
+		case "PageCount", "Slide count":
+			if n, err := strconv.Atoi(v); err == nil && n > 0 && n < 1e6 {
+				d.pages = n
+			}
+		}
+	}
+}
+
+// oleTime writes a time of a property; one that is not set reads as 1601.
+func oleTime(v string) string {
+	if i := strings.Index(v, " +"); i > 0 {
+		v = v[:i]
+	}
+	v, _, _ = strings.Cut(v, ".")
+	if v = isoTime(v); v < "1970-01-02" {
+		return ""
+	}
+	return v + "Z"
+}
+
+// program has one of catdoc's programs read the body.
+func (f *compound) program(d *document, name string) {
+	text, err := f.w.run(f.c, name, "-d", "utf-8", "{}")
+	if err != nil {
+		f.w.limit(f.c, err.Error())
+	}
+	d.add(text)
+}
