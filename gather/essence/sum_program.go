@@ -2,42 +2,38 @@ package essence
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
-	"time"
+	"path/filepath"
+
+	"harvest/gather/essence/jail"
 )
 
 // run has a program of the machine read a content, in a jail, and returns what
-// it writes, in bounds: what it wrote before an error as well. An argument "{}" is the name
-// of the file.
+// it writes; with an error, what it wrote before. An argument "{}" stands for
+// the name of the file.
 func (w *worker) run(c *content, name string, args ...string) ([]byte, error) {
 	path, err := exec.LookPath(name)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not installed", name)
+		return nil, fmt.Errorf("no text: %s is not installed", name)
+	}
+	if path, err = filepath.Abs(path); err != nil {
+		return nil, err
 	}
 	f, err := w.file(c)
 	if err != nil {
 		return nil, err
 	}
 	var out bytes.Buffer
-	ctx, cancel := context.WithTimeout(w.ctx, 20*time.Second)
-	defer cancel()
-	for i := range args {
-		if args[i] == "{}" {
-			args[i] = "/dev/stdin"
-		}
-	}
-	cmd := exec.CommandContext(ctx, path, args...)
-	cmd.Stdin, cmd.Stdout = f, &out
-	err = cmd.Run()
+	cmd := &jail.Cmd{Path: path, Args: args, Stdin: f, Name: "document"}
+	err = cmd.Run(w.ctx, &out)
+	w.step(c, "summarize", name, "program, in a jail")
 	return out.Bytes(), err
 }
 
-// file gives all of a content as a file, which has no name.
+// file gives all of a content as a file, which has no name, at its beginning.
 func (w *worker) file(c *content) (*os.File, error) {
 	r, size, err := w.whole(c)
 	if err != nil {
@@ -58,5 +54,5 @@ func (w *worker) file(c *content) (*os.File, error) {
 		c.full = f
 	}
 	_, err = f.Seek(0, io.SeekStart)
-	return f, errors.Join(err)
+	return f, err
 }
