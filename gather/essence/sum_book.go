@@ -147,6 +147,9 @@ func chapter(d *document, s *xmlScanner) {
 			s.skip()
 		case name == "td" || name == "th":
 			d.space(' ')
+		case name == "p":
+			d.gap(2)
+			start = len(d.text)
 		case blocks[name]:
 			d.gap(1)
 			start = len(d.text)
@@ -198,6 +201,8 @@ func sumFictionBook(w *worker, o *soif.Object, c *content, text []byte) {
 			d.gap(2)
 		case k == xmlOpen && name == "a":
 			d.link(s.attr("href"))
+		case name == "p":
+			d.gap(2)
 		case blocks[name]:
 			d.gap(1)
 		}

@@ -119,7 +119,7 @@ func (d *document) put(w *worker, o *soif.Object, c *content) {
 	}
 	description := words(d.description)
 	if description == "" && d.abstract == "" {
-		description = firstParagraph(rest, 400)
+		description = d.firstProse(rest)
 	}
 	w.set(o, "Title", string(cutText([]byte(title), 300)))
 	w.set(o, "Author", words(d.author))
@@ -146,6 +146,23 @@ func (d *document) put(w *worker, o *soif.Object, c *content) {
 		w.limit(c, fmt.Sprintf("text after the first %d bytes left out", len(d.text)))
 	}
 	w.fullText(o, c, text)
+}
+
+// firstProse is the first paragraph that is more than a title, a heading or a
+// name.
+func (d *document) firstProse(text []byte) string {
+	start := text[:min(len(text), 32<<10)]
+	for range 60 {
+		para, after, more := bytes.Cut(bytes.TrimLeft(start, " \t\n"), []byte("\n\n"))
+		if p := words(para); letters(para, 60) && p != words(d.title) && !slices.Contains(d.headings, p) {
+			return string(cutText([]byte(p), 400))
+		}
+		if !more {
+			break
+		}
+		start = after
+	}
+	return firstParagraph(text, 400)
 }
 
 // allKeywords are those that the document has, and then its frequent words.

@@ -94,7 +94,8 @@ func attrName(s string) string {
 // odfBody reads what stands in office:body. Deleted text that is kept as a
 // change is not text, and remarks are comments.
 func odfBody(d *document, s *xmlScanner) {
-	in, title, outline := false, false, 0 // where the title of a slide, a heading begins
+	in, title := false, false
+	outline, cells := 0, 0 // where a heading begins; how deep in tables the text is
 	for k := s.next(); k != xmlEnd; k = s.next() {
 		name := string(s.name)
 		switch {
@@ -109,11 +110,16 @@ func odfBody(d *document, s *xmlScanner) {
 				return
 			case "h":
 				d.heading(string(d.text[min(outline, len(d.text)):]))
+				d.gap(2)
+			case "p":
+				d.gap(2 - min(cells, 1))
+			case "table-row":
 				d.gap(1)
-			case "p", "table-row", "list-item":
-				d.gap(1)
+			case "table":
+				d.gap(2)
 			case "table-cell":
-				d.text = append(trimNewline(d.text), '\t')
+				cells = max(cells-1, 0)
+				d.text = append(noNewline(d.text), '\t')
 			case "frame":
 				if title {
 					d.heading(string(d.text[min(outline, len(d.text)):]))
@@ -122,6 +128,8 @@ func odfBody(d *document, s *xmlScanner) {
 			case "page":
 				d.gap(2)
 			}
+		case name == "table-cell":
+			cells++
 		case name == "h":
 			outline = len(d.text)
 		case name == "frame":

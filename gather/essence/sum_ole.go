@@ -73,19 +73,19 @@ func sumOLE2(w *worker, o *soif.Object, c *content, _ []byte) {
 			f.properties(d, f.stream(name))
 		}
 	}
-	what, program := "", ""
+	what := ""
 	switch {
 	case f.streams["WordDocument"] != nil:
-		what, program = "word", "catdoc"
+		what = "word"
 		f.word(d)
 	case f.streams["Workbook"] != nil:
-		what, program = "excel", "xls2csv"
+		what = "excel"
 		biff(d, f.stream("Workbook"))
 	case f.streams["Book"] != nil:
-		what, program = "excel", "xls2csv"
+		what = "excel"
 		biff(d, f.stream("Book"))
 	case f.streams["PowerPoint Document"] != nil:
-		what, program = "powerpoint", "catppt"
+		what = "powerpoint"
 		slides(d, f.stream("PowerPoint Document"))
 	case f.streams["EncryptedPackage"] != nil:
 		w.limit(c, "is encrypted")
@@ -95,9 +95,6 @@ func sumOLE2(w *worker, o *soif.Object, c *content, _ []byte) {
 	}
 	if what != "" {
 		w.step(c, "select", what, "streams")
-	}
-	if program != "" && !letters(d.text, 1) {
-		f.program(d, program)
 	}
 	d.put(w, o, c)
 }
@@ -158,13 +155,4 @@ func oleTime(v string) string {
 		return ""
 	}
 	return v + "Z"
-}
-
-// program has one of catdoc's programs read the body.
-func (f *compound) program(d *document, name string) {
-	text, err := f.w.run(f.c, name, "-d", "utf-8", "{}")
-	if err != nil {
-		f.w.limit(f.c, err.Error())
-	}
-	d.add(text)
 }

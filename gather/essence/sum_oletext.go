@@ -65,6 +65,12 @@ func (f *compound) word(d *document) {
 	if doc.u16(2) < 0x6a { // nFib of Word 97 is 0xC1
 		if at, end := doc.u32(0x18), doc.u32(0x1c); at < end && flags&4 == 0 {
 			t.add(narrowText(doc.cut(at, end-at)))
+		} else if doc.u16(0) == 0xa5dc {
+			text, err := f.w.run(f.c, "catdoc", "-d", "utf-8", "{}")
+			if err != nil {
+				f.w.limit(f.c, err.Error())
+			}
+			d.add(text)
 		}
 		return
 	}

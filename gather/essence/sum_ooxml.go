@@ -189,7 +189,7 @@ func (x *ooxml) prose(part string, rels map[string]relation, styles map[string]s
 	d := x.d
 	s := x.xml(part)
 	style, field, hidden := "", "", false
-	start := 0 // of the paragraph
+	start, cells := 0, 0 // of the paragraph; how deep in tables it is
 	for k := s.next(); k != xmlEnd; k = s.next() {
 		name := string(s.name)
 		switch {
@@ -200,13 +200,18 @@ func (x *ooxml) prose(part string, rels map[string]relation, styles map[string]s
 				if start = min(start, len(d.text)); style != "" {
 					x.headed(style, string(d.text[start:]))
 				}
-				d.gap(1)
+				d.gap(2 - min(cells, 1))
 				style, start = "", len(d.text)
 			case "tc":
-				d.text = append(trimNewline(d.text), '\t')
-			case "tr", "tbl":
+				cells = max(cells-1, 0)
+				d.text = append(noNewline(d.text), '\t')
+			case "tr":
 				d.gap(1)
+			case "tbl":
+				d.gap(2)
 			}
+		case name == "tc":
+			cells++
 		case name == "r":
 			hidden = false
 		case name == "vanish":
@@ -248,7 +253,7 @@ func (x *ooxml) prose(part string, rels map[string]relation, styles map[string]s
 	}
 }
 
-func trimNewline(text []byte) []byte {
+func noNewline(text []byte) []byte {
 	for len(text) > 0 && text[len(text)-1] == '\n' {
 		text = text[:len(text)-1]
 	}
@@ -381,7 +386,7 @@ func (x *ooxml) shapes(part string, rels map[string]relation, titled bool) {
 			case "p":
 				d.gap(1)
 			case "tc":
-				d.text = append(trimNewline(d.text), '\t')
+				d.text = append(noNewline(d.text), '\t')
 			case "tr":
 				d.gap(1)
 			case "fld":
