@@ -78,6 +78,7 @@ var (
 		"github.com/bep/imagemeta":                      {"harvest/gather/essence"},
 		"github.com/dhowden/tag":                        {"harvest/gather/essence"},
 		"github.com/fsnotify/fsnotify":                  {"harvest/gather"},
+		"github.com/gabriel-vasile/mimetype":            {"harvest/gather/essence"},
 		"github.com/hanwen/go-fuse":                     {"harvest/fs/fuse"},
 		"github.com/gogs/chardet":                       {"harvest/gather/essence"},
 		"github.com/jimsmart/grobotstxt":                {"harvest/gather/crawl"},

@@ -106,7 +106,7 @@ func (t Trace) String() string {
 func Summarize(ctx context.Context, in Input) (soif.Object, Trace, error) {
 	w := &worker{ctx: ctx, lim: in.Limits, full: in.FullText, tab: in.Tables}
 	if w.tab == nil {
-		w.tab = new(Tables)
+		w.tab = ownTables()
 	}
 	defer w.close()
 	w.lim.defaults()
@@ -116,10 +116,10 @@ func Summarize(ctx context.Context, in Input) (soif.Object, Trace, error) {
 		name = nameOf(in.URL)
 	}
 	r := newDigest(ctx, in.Head, in.Rest)
-	c := &content{name: name, declared: in.Type, head: in.Head, rest: r}
+	c := &content{url: in.URL, name: name, declared: in.Type, head: in.Head, rest: r}
 	if len(in.Head) == 0 && in.Rest != nil {
 		c, _ = w.nested(name, "", r)
-		c.declared = in.Type
+		c.url, c.declared = in.URL, in.Type
 	}
 	var body soif.Object
 	w.safely(&body, c, 0)
@@ -140,7 +140,8 @@ func Summarize(ctx context.Context, in Input) (soif.Object, Trace, error) {
 	if !in.Modified.IsZero() {
 		add(&o, "Last-Modification-Time", Time(in.Modified))
 	}
-	add(&o, "MD5", r.sum())
+	opt := w.tab.option(c.typ)
+	add(&o, "MD5", opt.sum(r, in.URL))
 	o.Attrs = append(o.Attrs, body.Attrs...)
 	if err := w.finish(&o, c); err != nil {
 		return o, w.trace, err
@@ -170,10 +171,15 @@ type worker struct {
 
 // A content is what is being summarized: an object, or a member of one.
 type content struct {
+	url      string // of an object; "" of a member
 	name     string
 	declared string
 	path     string // of the member in the object
 	typ      string
+	media    string // its media type, as the rule has it that told its type; perhaps ""
+	form     string // the type that its bytes give away; perhaps ""
+	rejected string // the rule by which its type is not wanted
+	opt      options
 	head     []byte
 	rest     io.Reader
 	full     io.ReaderAt // all of it, once whole was called
@@ -197,31 +203,78 @@ func (w *worker) safely(o *soif.Object, c *content, depth int) {
 }
 
 func (w *worker) summarize(o *soif.Object, c *content, depth int) {
-	k, rule := recognize(c)
-	c.typ = k.name
+	k, rule := w.recognize(c)
+	c.typ, c.opt = k.name, w.tab.option(k.name)
 	w.step(c, "recognize", k.name, rule)
-	if containers[k.name] {
-		if depth >= w.lim.Depth {
-			w.limit(c, fmt.Sprintf("nested more than %d deep", w.lim.Depth))
-			return
-		}
-		w.unnest(o, c, depth)
-		return
+	why, wanted := w.tab.selects(k)
+	if why == "" {
+		why = "no rule rejects it"
 	}
+	form := w.container(k, c)
+	switch {
+	case !wanted:
+		c.rejected = why
+		w.step(c, "select", "rejected", why)
+	case is(c.opt.typeOnly):
+		w.step(c, "select", "none", "options: typeonly")
+	case form == "":
+		w.step(c, "unnest", "none", k.name+" is no container")
+		w.leaf(o, c, k, why)
+	case depth >= w.lim.Depth:
+		w.limit(c, fmt.Sprintf("nested more than %d deep", w.lim.Depth))
+	default:
+		c.typ = form
+		w.unnest(o, c, depth)
+		if form != k.name {
+			c.typ = k.name
+		}
+		w.step(c, "select", "accepted", why)
+		w.step(c, "summarize", strconv.Itoa(len(o.Attrs))+" attributes", "what is in it")
+	}
+}
+
+// leaf summarizes what holds nothing else.
+func (w *worker) leaf(o *soif.Object, c *content, k *kind, why string) {
 	e, ok := summarizers[k.name]
+	if !ok && k.text {
+		e, ok = entry{sum: sumText}, true
+	}
 	if !ok {
 		w.step(c, "select", "none", "no summarizer for "+k.name)
 		return
 	}
+	w.step(c, "select", "accepted", why)
 	text := c.head
+	if c.opt.head > 0 {
+		text = text[:min(len(text), c.opt.head)]
+	}
+	cut := c.opt.head > 0 && c.opt.head < len(c.head)
 	if !e.bytes {
 		text = decode(text, c.declared)
 	}
+	from := len(o.Attrs)
 	e.sum(w, o, c, text)
-	if c.full == nil && more(c.rest) {
+	c.opt.apply(o, from)
+	switch {
+	case cut:
+		w.limit(c, fmt.Sprintf("summary of the first %d bytes", c.opt.head))
+	case c.full == nil && more(c.rest):
 		w.limit(c, fmt.Sprintf("summary of the first %d bytes", len(c.head)))
 	}
 	w.step(c, "summarize", strconv.Itoa(len(o.Attrs))+" attributes", k.name)
+}
+
+// container is the type that a content is taken apart as, "" if it is not: its
+// own, or that of what its name promises less of than the content shows, as of
+// a SourceDistribution that gzip has packed.
+func (w *worker) container(k *kind, c *content) string {
+	switch {
+	case containers[k.name]:
+		return k.name
+	case summarizers[k.name].sum == nil && c.form != "" && containers[c.form]:
+		return c.form
+	}
+	return ""
 }
 
 func (w *worker) step(c *content, step, result, rule string) {
@@ -243,8 +296,16 @@ func (w *worker) limit(c *content, what string) {
 
 // fullText keeps text as Full-Text, as far as there is room for it.
 func (w *worker) fullText(o *soif.Object, c *content, text []byte) {
-	if !w.full || len(text) == 0 {
+	full := w.full
+	if c.opt.fullText != nil {
+		full = *c.opt.fullText
+	}
+	if !full || len(text) == 0 {
 		return
+	}
+	if c.opt.text > 0 && len(text) > c.opt.text {
+		w.limit(c, fmt.Sprintf("Full-Text cut at %d of %d bytes", c.opt.text, len(text)))
+		text = cutText(text, c.opt.text)
 	}
 	if len(text) > w.text {
 		w.limit(c, fmt.Sprintf("Full-Text cut at %d of %d bytes", w.text, len(text)))

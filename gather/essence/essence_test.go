@@ -69,32 +69,34 @@ func TestGolden(t *testing.T) {
 func TestRecognize(t *testing.T) {
 	gz := string(zipped(t, []byte("hello, world\n")))
 	for _, c := range []struct{ name, declared, content, want, rule string }{
-		{"a.html", "", "<p>x", "HTML", "name *.html"},
-		{"A.HTM", "", "<p>x", "HTML", "name *.htm"},
+		{"a.html", "", "<p>x", "HTML", "byname: *.html"},
+		{"A.HTM", "", "<p>x", "HTML", "byname: *.htm"},
 		{"", "text/html; charset=utf-8", "plain enough", "HTML", "server: text/html; charset=utf-8"},
-		{"x.php", "text/html", "<p>x", "HTML", "server: text/html"},
-		{"x.php", "", "<?php function f() {}", "PHP", "name *.php"},
-		{"noname", "", " <!DOCTYPE html><title>x</title>", "HTML", "content: <!doctype html or <html"},
-		{"ls.1", "", ".TH LS 1\n.SH NAME\n", "ManPage", "name *.N and content .TH or .Dt"},
+		{"x.php", "text/html", "<p>x", "HTML", "server: text/html (byname: *.php)"},
+		{"x.php", "", "<?php function f() {}", "PHP", "byname: *.php"},
+		{"noname", "", " <!DOCTYPE html><title>x</title>", "HTML", "bycontent: <!doctype html or <html"},
+		{"ls.1", "", ".TH LS 1\n.SH NAME\n", "ManPage", "bycontent: .TH or .Dt"},
 		{"log.1", "", "not a manual page\n", "Text", "content: text"},
-		{"libz.so.1", "", "\x7fELF\x02", "Object", "name *.so.*"},
-		{"x.txt", "", gz, "GNUCompressed", "content: magic of GNUCompressed (name *.txt, belied by content)"},
-		{"x.gz", "", "hello\n", "Text", "content: text (name *.gz, belied by content)"},
-		{"README", "", "Read this\n", "README", "name readme*"},
-		{"README.md", "", "# Read this\n", "Markdown", "name *.md"},
-		{"readme.txt", "", "Read this\n", "README", "name readme*"},
-		{"x.c", "", "int\x00\x01\x02main", "Data", "name *.c, belied by content: not text"},
-		{"x.pdf", "", "%PDF-1.4\n", "Pdf", "name *.pdf"},
-		{"x", "", "\x89PNG\r\n\x1a\n\x00", "Image", "content: magic of Image"},
-		{"run", "", "#!/bin/sh\necho\n", "ShellScript", "content: #! sh"},
-		{"run", "", "#!/usr/bin/env python3\n", "Python", "content: #! python"},
-		{"Makefile.am", "", "all:\n", "Makefile", "name makefile*"},
-		{"x.go", "", "package x\n", "Go", "name *.go"},
+		{"libz.so.1", "", "\x7fELF\x02", "Object", "byname: re=\\.so(\\.[0-9]+)*$"},
+		{"x.txt", "", gz, "GNUCompressed", "bycontent: bytes='\\x1f\\x8b\\x08' (byname: *.txt, belied by content)"},
+		{"x.gz", "", "hello\n", "Text", "content: text (byname: *.gz, belied by content)"},
+		{"README", "", "Read this\n", "README", "byname: readme"},
+		{"README.md", "", "# Read this\n", "Markdown", "byname: *.md"},
+		{"readme.txt", "", "Read this\n", "README", "byname: readme.*"},
+		{"x.c", "", "int\x00\x01\x02main", "Data", "content: not text (byname: *.c, belied by content)"},
+		{"x.C", "", "class x {};", "CPlusPlus", "byname: *.C"},
+		{"x.pdf", "", "%PDF-1.4\n", "Pdf", "byname: *.pdf"},
+		{"x", "", "\x89PNG\r\n\x1a\n\x00", "Image", "bycontent: bytes='\\x89PNG\\r\\n\\x1a\\n'"},
+		{"run", "", "#!/bin/sh\necho\n", "ShellScript", "bycontent: #! sh"},
+		{"run", "", "#!/usr/bin/env python3\n", "Python", "bycontent: #! python"},
+		{"Makefile.am", "", "all:\n", "Makefile", "byname: makefile.*"},
+		{"x.go", "", "package x\n", "Go", "byname: *.go"},
 		{"empty.txt", "", "", "Empty", "content: empty"},
-		{"wide.txt", "", "\xff\xfeh\x00i\x00", "Text", "name *.txt"},
+		{"wide.txt", "", "\xff\xfeh\x00i\x00", "Text", "byname: *.txt"},
 		{"page%2Ehtml", "", "<p>x", "Text", "content: text"},
 	} {
-		k, rule := recognize(&content{name: c.name, declared: c.declared, head: []byte(c.content)})
+		w := &worker{ctx: t.Context(), tab: ownTables()}
+		k, rule := w.recognize(&content{name: c.name, declared: c.declared, head: []byte(c.content)})
 		if k.name != c.want || rule != c.rule {
 			t.Errorf("%q %q: got %s by %q, want %s by %q", c.name, c.declared, k.name, rule, c.want, c.rule)
 		}
@@ -294,7 +296,7 @@ func TestBombs(t *testing.T) {
 
 // TestPanic sees that a summarizer that fails costs its attributes and no more.
 func TestPanic(t *testing.T) {
-	w := &worker{ctx: t.Context()}
+	w := &worker{ctx: t.Context(), tab: ownTables()}
 	w.lim.defaults()
 	var o soif.Object
 	w.safely(&o, &content{name: "x.html", head: []byte("<p>"), rest: nil, declared: ""}, 0)

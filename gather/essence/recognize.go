@@ -1,224 +1,112 @@
 package essence
 
 import (
-	"path"
-	"regexp"
 	"strings"
+
+	"github.com/gabriel-vasile/mimetype"
 )
 
-// A kind is a type of object, as far as recognition goes: what is done with it
-// stands in summarizers and containers, by its name.
-type kind struct {
-	name  string
-	text  bool   // is text, so that binary content belies the name
-	magic string // the content that a name needs to be believed, "" none
-}
-
-// kinds are the types, by name.
-var kinds = func() map[string]*kind {
-	m := make(map[string]*kind)
-	for _, k := range []kind{
-		{name: "GNUCompressed", magic: "GNUCompressed"},
-		{name: "Tar", magic: "Tar"},
-		{name: "Pdf", magic: "Pdf"},
-		{name: "PostScript", magic: "PostScript"},
-	} {
-		m[k.name] = &k
-	}
-	for name := range languages {
-		m[name] = &kind{name: name, text: true}
-	}
-	for name := range strings.FieldsSeq(`HTML Markdown ManPage Text README FAQ
-		Troff XML JSON CSS Patch Mail Tex RFC Configuration DotFile SGML FormattedText`) {
-		m[name] = &kind{name: name, text: true}
-	}
-	for name := range strings.FieldsSeq(`Archive Audio Binary Compressed CompressedTar Data Dvi Font GNUCompressedTar
-		Image Object PCCompressed RTF Video Empty`) {
-		m[name] = &kind{name: name}
-	}
-	return m
-}()
-
-// bySuffix are the types that a name's last suffix tells, in lower case.
-var bySuffix = func() map[string]string {
-	m := make(map[string]string)
-	for typ, suffixes := range map[string]string{
-		"HTML":          "html htm xhtml shtml",
-		"Markdown":      "md markdown mkd mdown",
-		"Text":          "txt text asc rst adoc csv tsv log 1st",
-		"GNUCompressed": "gz tgz",
-		"Tar":           "tar",
-		"CompressedTar": "tbz tbz2 txz tzst taz",
-		"Compressed":    "bz2 xz zst lz lz4 lzma z br",
-		"PCCompressed":  "zip jar war epub docx xlsx pptx odt ods odp whl apk",
-		"Archive":       "a deb rpm cpio 7z rar ar iso",
-		"Pdf":           "pdf",
-		"PostScript":    "ps eps ai",
-		"Dvi":           "dvi",
-		"RTF":           "rtf",
-		"Tex":           "tex latex sty cls bib",
-		"Troff":         "ms me mm roff tr",
-		"XML":           "xml xsl xslt xsd rdf rss atom svg plist",
-		"JSON":          "json jsonl geojson ipynb",
-		"CSS":           "css scss less",
-		"SGML":          "sgml sgm dtd",
-		"Patch":         "patch diff",
-		"Mail":          "eml mbox",
-		"Configuration": "conf cfg ini yaml yml toml properties service desktop",
-		"Image":         "png jpg jpeg gif bmp ico tif tiff webp xpm xbm pbm pgm ppm pnm avif heic",
-		"Audio":         "mp3 ogg oga flac wav au aiff m4a mid midi opus",
-		"Video":         "mp4 mkv webm avi mov mpg mpeg ogv",
-		"Font":          "ttf otf woff woff2 pfb pfa afm eot bdf pcf",
-		"Object":        "o so obj lib dll exe ko pyc class wasm",
-		"Data":          "db sqlite mdb dat bin gdbm",
-	} {
-		for s := range strings.FieldsSeq(suffixes) {
-			m[s] = typ
-		}
-	}
-	for typ, l := range languages {
-		for s := range strings.FieldsSeq(l.suffixes) {
-			m[s] = typ
-		}
-	}
-	return m
-}()
-
-// byWhole are the types that a whole name tells, as path.Match has it, in order.
-var byWhole = []struct{ pattern, typ string }{
-	{"readme*", "README"}, {"read.me", "README"}, {"liesmich*", "README"},
-	{"faq*", "FAQ"}, {"*.faq", "FAQ"},
-	{"makefile*", "Makefile"}, {"gnumakefile", "Makefile"}, {"mkfile", "Makefile"},
-	{"rfc[0-9]*.txt", "RFC"},
-	{"changelog*", "Text"}, {"copyright", "Text"}, {"license*", "Text"}, {"licence*", "Text"}, {"copying*", "Text"},
-	{"news*", "Text"}, {"todo*", "Text"}, {"authors*", "Text"}, {"thanks*", "Text"}, {"install*", "Text"},
-	{"*.debian", "Text"}, {"*.so.*", "Object"},
-	{".*rc", "DotFile"}, {".profile", "DotFile"}, {".gitignore", "DotFile"},
-}
-
-// byMagic are formats that give themselves away, whatever they are called.
-var byMagic = []struct {
-	typ   string
-	at    int
-	bytes string
-}{
-	{"GNUCompressed", 0, "\x1f\x8b\x08"},
-	{"Tar", 257, "ustar"},
-	{"Pdf", 0, "%PDF-"},
-	{"PostScript", 0, "%!PS"},
-	{"Image", 0, "\x89PNG\r\n\x1a\n"}, {"Image", 0, "GIF87a"}, {"Image", 0, "GIF89a"}, {"Image", 0, "\xff\xd8\xff"},
-	{"Image", 0, "II*\x00"}, {"Image", 0, "MM\x00*"}, {"Image", 8, "WEBP"},
-	{"Object", 0, "\x7fELF"}, {"Object", 0, "\xca\xfe\xba\xbe"}, {"Object", 0, "\x00asm"},
-	{"PCCompressed", 0, "PK\x03\x04"}, {"PCCompressed", 0, "PK\x05\x06"},
-	{"Compressed", 0, "BZh"}, {"Compressed", 0, "\xfd7zXZ\x00"}, {"Compressed", 0, "\x28\xb5\x2f\xfd"}, {"Compressed", 0, "\x1f\x9d"},
-	{"Archive", 0, "!<arch>\n"}, {"Archive", 0, "7z\xbc\xaf\x27\x1c"}, {"Archive", 0, "Rar!\x1a\x07"}, {"Archive", 0, "\xed\xab\xee\xdb"},
-	{"Audio", 0, "OggS"}, {"Audio", 0, "fLaC"}, {"Audio", 0, "ID3"}, {"Audio", 0, "MThd"}, {"Audio", 8, "WAVE"},
-	{"Video", 4, "ftyp"}, {"Video", 0, "\x1aE\xdf\xa3"},
-	{"Font", 0, "wOFF"}, {"Font", 0, "wOF2"}, {"Font", 0, "OTTO"}, {"Font", 0, "\x00\x01\x00\x00\x00"},
-	{"RTF", 0, "{\\rtf"}, {"Dvi", 0, "\xf7\x02\x01\x83\x92\xc0"}, {"Data", 0, "SQLite format 3\x00"},
-}
-
-// byText are the types of text without a telling name, tried in order on the
-// first 4 KB.
-var byText = []struct {
-	typ, rule string
-	re        *regexp.Regexp
-}{
-	{"HTML", "<!doctype html or <html", regexp.MustCompile(`(?i)^(?:\xef\xbb\xbf)?\s*(?:<\?xml[^>]*>\s*)?(?:<!--(?:[^-]|-[^-])*-->\s*)*<(?:!doctype\s+html|html|head|body)[\s>]`)},
-	{"XML", "<?xml", regexp.MustCompile(`^(?:\xef\xbb\xbf)?\s*<\?xml[\s?]`)},
-	{"ManPage", ".TH or .Dt", manStart},
-	{"Python", "#! python", regexp.MustCompile(`^#![^\n]*\bpython`)},
-	{"Perl", "#! perl", regexp.MustCompile(`^#![^\n]*\bperl`)},
-	{"ShellScript", "#! sh", regexp.MustCompile(`^#![^\n]*\b(?:ba|z|k|da|)sh\b`)},
-	{"Awk", "#! awk", regexp.MustCompile(`^#![^\n]*\b[gmn]?awk\b`)},
-	{"JavaScript", "#! node", regexp.MustCompile(`^#![^\n]*\bnode\b`)},
-	{"Patch", "diff headers", regexp.MustCompile(`(?m)^(?:--- [^\n]+\n\+\+\+ |diff -|Index: )`)},
-	{"Mail", "From, Received", regexp.MustCompile(`^(?:From \S+ [^\n]*\n|(?:Received|Return-Path|Message-ID): [^\n]+\n)`)},
-	{"Markdown", "# and ``` or [](", regexp.MustCompile("(?ms)^# \\S.*(?:^```|\\]\\()")},
-}
-
-var manStart = regexp.MustCompile(`(?m)^['.](?:TH|Dt)[ \t]+\S`)
-
-// manName is a name that a manual page may have; many others have it too.
-var manName = regexp.MustCompile(`\.(?:[1-9]|n|l)[a-z]*$`)
-
-// recognize finds the type of a content, and the rule that told it.
-func recognize(c *content) (*kind, string) {
+// recognize finds the type of a content, and what told it: its URL or its name,
+// unless the content belies that; then the content; then what the server says.
+func (w *worker) recognize(c *content) (*kind, string) {
+	t := w.tab
 	if len(c.head) == 0 {
-		return kinds["Empty"], "content: empty"
+		return t.kind("Empty"), "content: empty"
 	}
-	name, rule := typeByName(strings.ToLower(c.name))
-	magic, at := typeByMagic(c.head)
-	if manName.MatchString(c.name) && magic == "" && (name == "" || name == "Text") && manStart.Match(c.head[:min(len(c.head), 8<<10)]) {
-		return kinds["ManPage"], "name *.N and content .TH or .Dt"
+	s := newSight(w, c)
+	named, byName := t.named(c.url, c.name)
+	shown, byContent := t.shown(s)
+	if shown != nil {
+		c.form = shown.name
+	}
+	note := ""
+	if byName != "" {
+		note = " (" + byName + ")"
+	}
+	switch {
+	case named == nil && shown != nil:
+		return shown, byContent
+	case named == nil:
+		return t.guessed(s, "")
+	case shown != nil && shown != named && shown.is(named):
+		return shown, byContent + note
+	case shown != nil && !named.is(shown):
+		return shown, byContent + " (" + byName + ", belied by content)"
+	case shown == nil && (named.magic || named.text && !s.isText || named.binary && s.isText):
+		k, rule := t.guessed(s, byName)
+		if k == named || named.is(k) && !named.magic {
+			return named, byName
+		}
+		return k, rule + " (" + byName + ", belied by content)"
+	case isWeb(c.declared) && named.text && s.isText && named.name != "HTML":
+		return t.kind("HTML"), "server: " + c.declared + note // page.php
+	}
+	return named, byName
+}
+
+// named is the type that a URL or a name tells.
+func (t *Tables) named(url, name string) (*kind, string) {
+	if url != "" {
+		if p := t.byurl.find(url); p != nil {
+			return p.kind, "byurl: " + p.text
+		}
 	}
 	if name != "" {
-		k := kinds[name]
-		switch {
-		case k.magic != "" && k.magic != magic:
-			rule += ", belied by content" // as a .gz that is none
-		case k.text && magic != "":
-			rule += ", belied by content"
-		case k.text && !looksText(c.head):
-			return kinds["Data"], rule + ", belied by content: not text"
-		case isWeb(c.declared) && k.text && name != "HTML":
-			return kinds["HTML"], "server: " + c.declared // page.php
-		default:
-			return k, rule
+		if p := t.byname.find(name); p != nil {
+			return p.kind, "byname: " + p.text
 		}
 	}
-	if rule != "" {
-		rule = " (" + rule + ")"
-	}
-	if magic != "" {
-		return kinds[magic], "content: " + at + rule
-	}
-	if !looksText(c.head) {
-		return kinds["Data"], "content: not text" + rule
-	}
-	if isWeb(c.declared) {
-		return kinds["HTML"], "server: " + c.declared + rule
-	}
-	start := c.head[:min(len(c.head), 4<<10)]
-	for _, t := range byText {
-		if t.re.Match(start) {
-			return kinds[t.typ], "content: " + t.rule + rule
-		}
-	}
-	return kinds["Text"], "content: text" + rule
+	return nil, ""
 }
 
-func typeByName(name string) (typ, rule string) {
-	if name == "" {
-		return "", ""
+// shown is the type that a content gives away, whatever it is called.
+func (t *Tables) shown(s *sight) (*kind, string) {
+	for i := range t.bycontent {
+		if r := &t.bycontent[i]; r.kind != nil && r.sure && r.fits(s) {
+			s.c.media = r.media
+			return r.kind, r.by()
+		}
 	}
-	if i := strings.LastIndexByte(name, '.'); i > 0 {
-		if typ := bySuffix[name[i+1:]]; typ != "" {
-			if typ == "Text" { // README.txt, rfc822.txt
-				for _, w := range byWhole {
-					if ok, _ := path.Match(w.pattern, name); ok && w.typ != "Text" {
-						return w.typ, "name " + w.pattern
-					}
-				}
+	return nil, ""
+}
+
+// guessed is the type of a content that gives nothing away and has no telling
+// name: what it looks like, and what its server says. belied is told of the name
+// that it has all the same.
+func (t *Tables) guessed(s *sight, belied string) (*kind, string) {
+	if s.isText && isWeb(s.c.declared) {
+		return t.kind("HTML"), "server: " + s.c.declared
+	}
+	for i := range t.bycontent {
+		switch r := &t.bycontent[i]; {
+		case r.kind == nil && !s.isText:
+			if k, rule := t.library(s); k != nil {
+				return k, rule
 			}
-			return typ, "name *." + name[i+1:]
+		case r.kind == nil:
+		case !r.sure && r.fits(s):
+			s.c.media = r.media
+			return r.kind, r.by()
 		}
 	}
-	for _, w := range byWhole {
-		if ok, _ := path.Match(w.pattern, name); ok {
-			return w.typ, "name " + w.pattern
-		}
+	if k := t.ofMedia(s.c.declared); k != nil && belied == "" && !k.magic && k.text == s.isText && k.name != "Text" && k.name != "Data" {
+		return k, "server: " + s.c.declared
 	}
-	return "", ""
+	if s.isText {
+		return t.kind("Text"), "content: text"
+	}
+	return t.kind("Data"), "content: not text"
 }
 
-func typeByMagic(head []byte) (typ, rule string) {
-	for _, m := range byMagic {
-		if len(head) >= m.at+len(m.bytes) && string(head[m.at:m.at+len(m.bytes)]) == m.bytes {
-			return m.typ, "magic of " + m.typ
+// library asks the library mimetype.
+func (t *Tables) library(s *sight) (*kind, string) {
+	for m := mimetype.Detect(s.head); m != nil; m = m.Parent() {
+		if k := t.ofMedia(m.String()); k != nil && k.name != "Data" && k.name != "Text" && !(k.text && !s.isText) {
+			s.c.media = m.String()
+			return k, "mimetype: " + m.String()
 		}
 	}
-	return "", ""
+	return nil, ""
 }
 
 func isWeb(declared string) bool {

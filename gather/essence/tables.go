@@ -1,8 +1,13 @@
 package essence
 
 import (
+	"embed"
+	"errors"
 	"fmt"
 	iofs "io/fs"
+	"sync"
+
+	"harvest/fs/ndb"
 )
 
 // Tables are what a user may set of Essence: which types there are and how they
@@ -10,9 +15,17 @@ import (
 // file each; where one is absent the program's own stands. They do not change
 // once made, and any number of Summarize calls may use them.
 type Tables struct {
-	derive *derivation // nil: nothing
-	rules  *postRules  // nil: none
-	html   *htmlTable  // nil: the program's
+	kinds     map[string]*kind
+	media     map[string]*kind // by media type
+	byurl     names
+	byname    names
+	bycontent []contentRule
+	sel       []selectRule
+	twins     []twinRule
+	opts      []optionRule
+	derive    *derivation // nil: nothing
+	rules     *postRules  // nil: none
+	html      *htmlTable  // nil: the program's
 }
 
 // A tableFile is one of the texts.
@@ -23,7 +36,35 @@ type tableFile struct {
 }
 
 // tableFiles are the texts that Tables are made from, in the order they are read.
-func tableFiles() []tableFile { return []tableFile{deriveTable(), rulesTable(), htmlFile()} }
+func tableFiles() []tableFile {
+	return []tableFile{
+		{"kinds", embedded("kinds"), (*Tables).parseKinds},
+		{"byurl", embedded("byurl"), (*Tables).parseByURL},
+		{"byname", embedded("byname"), (*Tables).parseByName},
+		{"bycontent", embedded("bycontent"), (*Tables).parseByContent},
+		{"select", embedded("select"), (*Tables).parseSelect},
+		{"options", embedded("options"), (*Tables).parseOptions},
+		deriveTable(),
+		rulesTable(),
+		htmlFile(),
+	}
+}
+
+// texts are the program's own.
+//
+//go:embed tables
+var texts embed.FS
+
+// embedded gives a text of the program's own.
+func embedded(name string) func() string {
+	return func() string {
+		b, err := texts.ReadFile("tables/" + name)
+		if err != nil {
+			panic("essence: " + err.Error()) // it was built without it
+		}
+		return string(b)
+	}
+}
 
 // TableNames are the names of the texts that Tables are made from.
 func TableNames() []string {
@@ -44,8 +85,7 @@ func DefaultTable(name string) (string, error) {
 	return "", fmt.Errorf("table '%s': %w", name, iofs.ErrNotExist)
 }
 
-// ParseTables makes Tables of texts, by name. An error names the text, the line
-// and the column.
+// ParseTables makes Tables of texts, by name. An error is a *TableError.
 func ParseTables(text map[string]string) (*Tables, error) {
 	t := new(Tables)
 	for _, f := range tableFiles() {
@@ -54,8 +94,96 @@ func ParseTables(text map[string]string) (*Tables, error) {
 			own = f.text()
 		}
 		if err := f.parse(t, []byte(own)); err != nil {
-			return nil, fmt.Errorf("%s: %w", f.name, err)
+			return nil, &TableError{Name: f.name, Err: err}
 		}
 	}
 	return t, nil
 }
+
+// A TableError tells which text is bad, and of what in it.
+type TableError struct {
+	Name string
+	Err  error // names line and column
+}
+
+func (e *TableError) Error() string { return e.Name + ": " + e.Err.Error() }
+func (e *TableError) Unwrap() error { return e.Err }
+
+// ownTables are those of a program whose user has set nothing.
+var ownTables = sync.OnceValue(func() *Tables {
+	t, err := ParseTables(nil)
+	if err != nil {
+		panic("essence: " + err.Error())
+	}
+	return t
+})
+
+// lines gives the lines of a text to each. The line 'include default' stands for
+// those of the program's own, which are good.
+func lines(text []byte, own func() string, each func(e ndb.Entry) error) error {
+	entries, err := ndb.Parse(string(text))
+	if err != nil {
+		return err
+	}
+	included := 0
+	for _, e := range entries {
+		if !includes(e, "default") {
+			if err := each(e); err != nil {
+				return err
+			}
+			continue
+		}
+		if included != 0 {
+			return e.Errorf(e.First(), "include default: already in line %d", included)
+		}
+		included = e.Line
+		if err := lines([]byte(own()), nil, each); err != nil {
+			return e.Errorf(e.First(), "%s", unplaced(err))
+		}
+	}
+	return nil
+}
+
+// includes reports whether a line says 'include WHAT'.
+func includes(e ndb.Entry, what string) bool {
+	return len(e.Pairs) == 2 && e.Pairs[0] == ndb.Pair{Key: "include", Col: e.Pairs[0].Col} &&
+		e.Pairs[1] == ndb.Pair{Key: what, Col: e.Pairs[1].Col}
+}
+
+// unplaced is an error without the place it has, which is in another text.
+func unplaced(err error) string {
+	var at *ndb.Error
+	if errors.As(err, &at) {
+		return "the program's own: " + at.Msg
+	}
+	return err.Error()
+}
+
+// typeName checks the first word of a line, which is a type.
+func typeName(e ndb.Entry) (string, error) {
+	p := e.First()
+	switch {
+	case p.Key == "include":
+		return "", e.Errorf(p, "include: there is 'include default'%s", "")
+	case p.Value != "":
+		return "", e.Errorf(p, "%s=: a line begins with a type", p.Key)
+	case !isType(p.Key):
+		return "", e.Errorf(p, "'%s' is no type: one is up to 64 letters, digits, '-', '+', '.' and '_', and begins with a letter", p.Key)
+	}
+	return p.Key, nil
+}
+
+// isType reports whether a word may name a type.
+func isType(s string) bool {
+	for i := range len(s) {
+		letter := s[i]|0x20 >= 'a' && s[i]|0x20 <= 'z'
+		other := s[i] >= '0' && s[i] <= '9' || s[i] == '-' || s[i] == '+' || s[i] == '.' || s[i] == '_'
+		if !letter && (i == 0 || !other) {
+			return false
+		}
+	}
+	return s != "" && len(s) <= 64
+}
+
+// most is the number of lines of a table, and of words of a kind in it.
+const most = 10_000
