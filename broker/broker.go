@@ -46,6 +46,7 @@ type Broker struct {
 	queries   *queries
 	shown     *shown // its side of the tree, in files.go
 	externals externals
+	views     *views
 
 	following sync.Mutex // held while the index follows the store
 	setting   sync.Mutex // held while a config is set
@@ -125,6 +126,9 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 	if err := b.openIndex(r.index); err != nil {
 		return nil, fmt.Errorf("broker %s: %w", name, err)
 	}
+	if b.views, err = openViews(b, r.config, b.index.files); err != nil {
+		return nil, fmt.Errorf("broker %s: %w", name, err)
+	}
 	b.use(r)
 	b.queries.load(context.Background())
 	b.shown.build()
@@ -142,6 +146,9 @@ func (b *Broker) close() (err error) {
 		b.index.release()
 		<-b.index.closed
 		err = b.index.err
+	}
+	if b.views != nil && b.views.set != nil {
+		err = errors.Join(err, b.views.set.Close())
 	}
 	if b.registry != nil {
 		err = errors.Join(err, b.registry.Close())
@@ -221,6 +228,7 @@ func (b *Broker) setConfig(_ context.Context, text string) error {
 	}
 	b.use(r)
 	b.queries.forget()
+	b.views.poke()
 	b.event("config")
 	return nil
 }
@@ -264,6 +272,7 @@ func (b *Broker) poke() {
 func (b *Broker) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { b.keepIndexed(ctx) })
+	wg.Go(func() { b.views.run(ctx) })
 	b.schedule(ctx, &wg)
 	wg.Wait()
 	return ctx.Err()

@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -85,6 +86,18 @@ func (c *config) weight(attribute string) float64 {
 		return 0
 	}
 	return c.other
+}
+
+// weighed names the attributes that count, and those that do not, in words.
+func (c *config) weighed() string {
+	var names []string
+	for name, w := range c.weights {
+		if w > 0 != (c.other > 0) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return fmt.Sprint(c.other > 0, names)
 }
 
 // parseConfig reads the text of a config; an error is an *ndb.Error.

@@ -94,6 +94,7 @@ func (s *shown) build() {
 	nodes["query"] = queryDir{b}
 	nodes["q"] = namedDir{b}
 	nodes["similar"] = similarDir{b}
+	nodes["views"] = viewsDir{b: b}
 	s.events.Nodes(nodes, "events", b.id)
 	s.log.Nodes(nodes, "log", b.id)
 	s.dir = fs.Static(b.id("dir"), nodes)

@@ -15,12 +15,12 @@ import (
 // atOpen is a Made file of one page, which is fixed when it is opened.
 type atOpen struct {
 	path uint64
-	vers uint32
+	vers func() uint32
 	make func() fs.File
 }
 
 func (f atOpen) Stat() fs.Stat {
-	return fs.Stat{Path: f.path, Vers: f.vers, Kind: fs.Made, Mode: 0o444}
+	return fs.Stat{Path: f.path, Vers: f.vers(), Kind: fs.Made, Mode: 0o444}
 }
 
 func (f atOpen) Open(ctx context.Context, m fs.Mode) (fs.Handle, error) {
@@ -30,18 +30,18 @@ func (f atOpen) Open(ctx context.Context, m fs.Mode) (fs.Handle, error) {
 type produce func(ctx context.Context, w io.Writer) error
 
 // queryFiles are the files a page that a query found is read as.
-func (b *Broker) queryFiles(now func() page, vers uint32, id func(name string) uint64) map[string]fs.Node {
+func (b *Broker) queryFiles(now func() page, vers func() uint32, id func(name string) uint64) map[string]fs.Node {
 	nodes := b.pageFiles(now, vers, id)
 	path := id("suggest")
-	nodes["suggest"] = atOpen{path, vers, func() fs.File { return fs.Stream(path, vers, now().writeSuggest) }}
+	nodes["suggest"] = atOpen{path, vers, func() fs.File { return fs.Stream(path, vers(), now().writeSuggest) }}
 	return nodes
 }
 
 // pageFiles are the files a page is read as; now gives the page to show.
-func (b *Broker) pageFiles(now func() page, vers uint32, id func(name string) uint64) map[string]fs.Node {
+func (b *Broker) pageFiles(now func() page, vers func() uint32, id func(name string) uint64) map[string]fs.Node {
 	stream := func(name string, write func(page) produce) fs.Node {
 		path := id(name)
-		return atOpen{path, vers, func() fs.File { return fs.Stream(path, vers, write(now())) }}
+		return atOpen{path, vers, func() fs.File { return fs.Stream(path, vers(), write(now())) }}
 	}
 	return map[string]fs.Node{
 		"hits":    stream("hits", func(p page) produce { return p.writeHits }),
@@ -170,7 +170,7 @@ func (s *session) newRefusals() *refusals { return &refusals{fs.NewErr(s.id("err
 
 // files are those of query/N.
 func (s *session) files() fs.Dir {
-	nodes := s.b.queryFiles(s.shown, s.version(), func(name string) uint64 { return s.id(name) })
+	nodes := s.b.queryFiles(s.shown, s.version, func(name string) uint64 { return s.id(name) })
 	nodes["ctl"] = s.ctl()
 	nodes["err"] = s.err.Err
 	nodes["status"] = fs.Text(s.id("status"), s.status)

@@ -127,10 +127,13 @@ func (a *answer) files() fs.Dir {
 	if a.q == nil {
 		files = a.b.pageFiles
 	}
-	nodes := files(a.all, 0, id)
+	nodes := files(a.all, unchanging, id)
 	nodes["status"] = fs.Text(id("status"), func() string { return lines(a.all().pairs()) })
 	return results{b: a.b, path: id(""), now: a.all, nodes: nodes, file: func(_ string, f fs.File) fs.Node { return f }}
 }
+
+// unchanging is the version of what stays as it is.
+func unchanging() uint32 { return 0 }
 
 func (d namedDir) List(ctx context.Context, after string) iter.Seq2[fs.Entry, error] {
 	recent, _ := d.b.queries.lately() // and so in canonical form

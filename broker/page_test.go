@@ -2,6 +2,7 @@ package broker
 
 import (
 	"fmt"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -156,7 +157,7 @@ func TestListNamedAsksNothing(t *testing.T) {
 
 func mkdir(t *testing.T, d fs.Dir, path string) {
 	t.Helper()
-	dir, name, _ := strings.Cut(path, "/")
-	_, err := walk(t, d, dir).(fs.Maker).Mkdir(ctx, name, 0o777)
+	dir, name := filepath.Split(path)
+	_, err := walk(t, d, strings.TrimSuffix(dir, "/")).(fs.Maker).Mkdir(ctx, name, 0o777)
 	must(t, err)
 }

@@ -47,6 +47,9 @@ func (b *Broker) status() string {
 		line(next...)
 	}
 	line(ndb.Of("next-gc", b.gcAt))
+	if views := b.views.figures(); views != nil {
+		line(views...)
+	}
 	for _, what := range []struct {
 		name string
 		err  error

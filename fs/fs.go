@@ -127,6 +127,11 @@ type (
 	Remover interface {
 		Remove(ctx context.Context, name string) error
 	}
+	// A Linker takes a file of the same tree in, under a name. Only a mount
+	// can ask for that.
+	Linker interface {
+		Link(ctx context.Context, name string, file Node) error
+	}
 	// A Renamer gives an entry another name in the same directory. With
 	// replace, what stood there goes; without, it is iofs.ErrExist.
 	Renamer interface {

@@ -13,7 +13,6 @@ import (
 	"go.etcd.io/bbolt"
 
 	"harvest/fs/ndb"
-	"harvest/index"
 	"harvest/index/query"
 )
 
@@ -22,7 +21,7 @@ import (
 // have their highest byte first.
 //
 //	meta     "version": 1; "epoch": 4 random bytes; "mark": up to where it follows
-//	         the collection
+//	         the collection; "manner": what was said of that at Open
 //	views    ID: a line of attr=value pairs: name= owner= query= filled=
 //	counts   ID: members, those that left and are still in log, and the SEQ that
 //	         log begins after, 8 bytes each
@@ -45,18 +44,24 @@ var (
 	bucketEdits   = []byte("edits")
 	bucketObjects = []byte("objects")
 
-	keyVersion, keyEpoch, keyMark = []byte("version"), []byte("epoch"), []byte("mark")
+	keyVersion, keyEpoch, keyMark, keyManner = []byte("version"), []byte("epoch"), []byte("mark"), []byte("manner")
 )
 
-// Open opens the views in a file, which it makes if it is absent. The rest is
-// NewStanding's.
-func Open(path string, opt index.Options, docs func(word string) int) (*Views, error) {
+// Open opens the views in a file, which it makes if it is absent. Named stands
+// for the manner: views that were filled in another are to be filled again.
+// Docs is NewStanding's.
+func Open(path string, how Manner, named string, docs func(word string) int) (*Views, error) {
 	db, err := bbolt.Open(path, 0o666, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
 	if err != nil {
 		return nil, fmt.Errorf("views: %w", err)
 	}
-	v := &Views{db: db, standing: NewStanding(opt, docs), all: make(map[uint32]*View), name: make(map[string]*View)}
-	if err := v.load(); err != nil {
+	v := &Views{db: db, all: make(map[uint32]*View), name: make(map[string]*View)}
+	v.standing.Store(NewStanding(how, docs))
+	err = v.load()
+	if err == nil {
+		err = v.ask(named)
+	}
+	if err != nil {
 		db.Close()
 		return nil, fmt.Errorf("views: %w", err)
 	}
@@ -108,7 +113,7 @@ func (v *Views) loadView(tx *bbolt.Tx, k, line []byte) error {
 	w.Filled = filled == "yes"
 	if text, _ := e.Get("query"); text != "" {
 		if w.Query, err = query.Parse(text); err == nil {
-			err = v.standing.Put(w.ID, w.Query)
+			err = v.standing.Load().Put(w.ID, w.Query)
 		}
 		if err != nil {
 			return fmt.Errorf("view %s: query: %w", w.Name, err)
@@ -121,6 +126,60 @@ func (v *Views) loadView(tx *bbolt.Tx, k, line []byte) error {
 	}
 	v.all[w.ID], v.name[w.Name] = w, w
 	return nil
+}
+
+// ask notes the manner in which the queries are asked from now on.
+func (v *Views) ask(named string) error {
+	same := false
+	err := v.db.View(func(tx *bbolt.Tx) error {
+		same = string(tx.Bucket(bucketMeta).Get(keyManner)) == named
+		return nil
+	})
+	if err != nil || same {
+		return err
+	}
+	return v.unfill(keyManner, named)
+}
+
+// Use has the queries asked in another manner from now on, as Open does.
+func (v *Views) Use(how Manner, named string, docs func(word string) int) error {
+	v.changing.Lock()
+	defer v.changing.Unlock()
+	s := NewStanding(how, docs)
+	v.mu.RLock()
+	for id, w := range v.all {
+		if w.Query == nil {
+			continue
+		}
+		if err := s.Put(id, w.Query); err != nil {
+			v.mu.RUnlock()
+			return fmt.Errorf("view %s: %w", w.Name, err)
+		}
+	}
+	v.mu.RUnlock()
+	v.standing.Store(s)
+	return v.ask(named)
+}
+
+// Restart says that the collection is to be followed from a mark, whatever came
+// before: all views are to be filled again.
+func (v *Views) Restart(mark string) error {
+	v.changing.Lock()
+	defer v.changing.Unlock()
+	return v.unfill(keyMark, mark)
+}
+
+// unfill has all views filled again, and keeps a value that says why.
+func (v *Views) unfill(key []byte, value string) error {
+	v.mu.RLock()
+	list := make([]View, 0, len(v.all))
+	for _, w := range v.all {
+		u := *w
+		u.Filled = false
+		list = append(list, u)
+	}
+	v.mu.RUnlock()
+	return v.change(func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Put(key, []byte(value)) }, list...)
 }
 
 // afterLoad finds the parents, and drops what is left of views that are gone.

@@ -23,6 +23,8 @@ type guard []key
 type guarding struct {
 	stem func(string) string   // or nil
 	docs func(word string) int // how many documents have a word, or nil
+
+	noNumbers bool // words of digits alone say nothing
 }
 
 // all gives guards of a query, of which a document that it matches has each, the
@@ -91,12 +93,16 @@ func presence(attr string) guard {
 func (g *guarding) text(text, attr string) guard {
 	var all []guard
 	index.Words(text, func(w *index.Word) bool {
-		if !w.Whole { // its parts came before it
+		if !w.Whole && !(g.noNumbers && digits(w.Text)) { // its parts came before it
 			all = append(all, guard{{attr, stemmed(g.stem, w.Text)}})
 		}
 		return true
 	})
 	return g.rarest(all)
+}
+
+func digits(word []byte) bool {
+	return !slices.ContainsFunc(word, func(c byte) bool { return c < '0' || c > '9' })
 }
 
 // stemmed is what a word of a document is looked up by; never "".

@@ -31,7 +31,7 @@ func (v *Views) Apply(mark string, changes []Change) ([]Event, error) {
 	match := make([][]uint32, len(changes))
 	for i := range changes {
 		if changes[i].Fields != nil {
-			match[i], _ = v.standing.Match(changes[i].Fields)
+			match[i], _ = v.standing.Load().Match(changes[i].Fields)
 		}
 	}
 	return v.commit(func(c *commit) error {
@@ -303,7 +303,7 @@ func (v *Views) Fill(ctx context.Context, name string, docs []index.ID, told fun
 		return err
 	}
 	w.Filled = true
-	return v.change(w)
+	return v.change(nothing, w)
 }
 
 // considered are the documents that match, those that are members, and those
@@ -363,7 +363,7 @@ func (v *Views) Edit(name string, op Op, doc Change) ([]Event, error) {
 	if err != nil {
 		return nil, err
 	}
-	match, _ := v.standing.Match(doc.Fields)
+	match, _ := v.standing.Load().Match(doc.Fields)
 	return v.commit(func(c *commit) error {
 		key := append(slices.Clone(doc.ID[:]), viewKey(w.ID)...)
 		edits := c.tx.Bucket(bucketEdits)

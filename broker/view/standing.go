@@ -13,7 +13,7 @@ import (
 // only when that has one of its words (see guard). Its methods may be called
 // concurrently.
 type Standing struct {
-	opt  index.Options
+	how  Manner
 	docs func(word string) int
 
 	mu    sync.RWMutex
@@ -41,21 +41,29 @@ type standing struct {
 	match sync.Pool    // of *index.Matcher: one is used by one goroutine
 }
 
-// NewStanding makes an empty set. The options are those that the queries are
-// asked with: Compile's. docs estimates how many documents have a word, for the
-// choice of guards; it may be nil.
-func NewStanding(opt index.Options, docs func(word string) int) *Standing {
-	return &Standing{opt: opt, docs: docs, all: make(map[uint32]*standing), words: make(map[string]*holders), attrs: make(map[string][]*standing)}
+// A Manner is how queries are asked.
+type Manner struct {
+	index.Options      // those of index.Compile
+	NoNumbers     bool // words of digits alone are passed over, as by an index without them
+}
+
+// NewStanding makes an empty set. docs estimates how many documents have a word,
+// for the choice of guards; it may be nil.
+func NewStanding(how Manner, docs func(word string) int) *Standing {
+	return &Standing{how: how, docs: docs, all: make(map[uint32]*standing), words: make(map[string]*holders), attrs: make(map[string][]*standing)}
 }
 
 // Put has a query stand under a number, in place of one that did. An error
 // wraps iofs.ErrInvalid, and changes nothing.
 func (s *Standing) Put(id uint32, q query.Node) error {
-	m, err := index.Compile(q, s.opt)
+	m, err := index.Compile(q, s.how.Options)
 	if err != nil {
 		return err
 	}
-	g := guarding{stem: s.opt.Stem, docs: s.docs}
+	if s.how.NoNumbers {
+		m.WithoutNumbers()
+	}
+	g := guarding{stem: s.how.Stem, docs: s.docs, noNumbers: s.how.NoNumbers}
 	guards := g.all(q)
 	n := &standing{id: id, q: q}
 	n.match.New = func() any { return m.Clone() }
@@ -212,10 +220,10 @@ func (s *Standing) holders(w *index.Word) *holders {
 	switch {
 	case w.Whole: // its parts came before it
 		return nil
-	case s.opt.Stem == nil:
+	case s.how.Stem == nil:
 		return s.words[string(w.Text)]
 	}
-	return s.words[stemmed(s.opt.Stem, w.Text)]
+	return s.words[stemmed(s.how.Stem, w.Text)]
 }
 
 // Len is how many queries stand, and of those how many without a guard, which

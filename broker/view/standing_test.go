@@ -84,8 +84,9 @@ func TestMatchIsEachQuery(t *testing.T) {
 		}
 		return 1
 	}
-	for _, opt := range []index.Options{{Weight: weight}, {Weight: weight, Stem: func(w string) string { return strings.TrimSuffix(w, "a") }}} {
-		s := NewStanding(opt, nil)
+	for i, opt := range []index.Options{{Weight: weight}, {Weight: weight, Stem: func(w string) string { return strings.TrimSuffix(w, "a") }}, {Weight: weight}} {
+		noNumbers := i == 2
+		s := NewStanding(Manner{opt, noNumbers}, nil)
 		each := make(map[uint32]*index.Matcher)
 		for range 400 {
 			id := uint32(r.IntN(300)) // some stand in place of others
@@ -101,6 +102,9 @@ func TestMatchIsEachQuery(t *testing.T) {
 			m, err := index.Compile(q, opt)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if noNumbers {
+				m.WithoutNumbers()
 			}
 			each[id] = m
 		}
@@ -126,7 +130,7 @@ func TestMatchIsEachQuery(t *testing.T) {
 
 // A query is tried only on documents that have what it needs.
 func TestFewAreTried(t *testing.T) {
-	s := NewStanding(index.Options{}, func(word string) int {
+	s := NewStanding(Manner{}, func(word string) int {
 		if word == "common" {
 			return 1000
 		}
@@ -164,7 +168,7 @@ func TestFewAreTried(t *testing.T) {
 }
 
 func TestPutRefuses(t *testing.T) {
-	s := NewStanding(index.Options{}, nil)
+	s := NewStanding(Manner{}, nil)
 	if err := s.Put(1, parse(t, "fuse")); err != nil {
 		t.Fatal(err)
 	}
@@ -182,7 +186,7 @@ func BenchmarkMatch(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 2))
 	word := func() string { return fmt.Sprintf("w%d", int(20000*r.ExpFloat64()/5)) }
 	for _, n := range []int{100, 10_000, 100_000} {
-		s := NewStanding(index.Options{}, nil)
+		s := NewStanding(Manner{}, nil)
 		for i := range n {
 			text := word() + " and " + word()
 			switch i % 4 {

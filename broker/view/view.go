@@ -19,6 +19,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"go.etcd.io/bbolt"
@@ -80,7 +81,7 @@ type Change struct {
 // concurrently; those that change something follow one another.
 type Views struct {
 	db       *bbolt.DB
-	standing *Standing
+	standing atomic.Pointer[Standing]
 	epoch    uint32
 
 	changing sync.Mutex // held by the one that changes something
@@ -147,7 +148,7 @@ func (v *Views) Len() (all, bare int) {
 	v.mu.RLock()
 	all = len(v.all)
 	v.mu.RUnlock()
-	_, bare = v.standing.Len()
+	_, bare = v.standing.Load().Len()
 	return all, bare
 }
 
@@ -198,7 +199,7 @@ func (v *Views) Remove(name string) error {
 	if len(v.Inside(name)) > 0 {
 		return fmt.Errorf("view %s: %w", name, syscall.ENOTEMPTY)
 	}
-	v.standing.Drop(w.ID)
+	v.standing.Load().Drop(w.ID)
 	v.mu.Lock()
 	delete(v.all, w.ID)
 	delete(v.name, name)
@@ -214,9 +215,12 @@ func (v *Views) Remove(name string) error {
 	return nil
 }
 
-// change makes views others, on disk and here.
-func (v *Views) change(list ...View) error {
+// change makes views others, on disk with what also does, and here.
+func (v *Views) change(also func(tx *bbolt.Tx) error, list ...View) error {
 	err := v.db.Update(func(tx *bbolt.Tx) error {
+		if err := also(tx); err != nil {
+			return err
+		}
 		for i := range list {
 			if err := putView(tx, &list[i]); err != nil {
 				return err
@@ -234,6 +238,8 @@ func (v *Views) change(list ...View) error {
 	return nil
 }
 
+func nothing(*bbolt.Tx) error { return nil }
+
 // SetQuery gives a view another query. It, and those inside of it, are not filled
 // then: Fill does that, in the order given. Meanwhile their members are what they
 // were, but for what changes. An error that wraps
@@ -245,7 +251,7 @@ func (v *Views) SetQuery(name string, q query.Node) (fill []View, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := v.standing.Put(w.ID, q); err != nil {
+	if err := v.standing.Load().Put(w.ID, q); err != nil {
 		return nil, err
 	}
 	old := w.Query
@@ -254,9 +260,9 @@ func (v *Views) SetQuery(name string, q query.Node) (fill []View, err error) {
 	for i := range fill {
 		fill[i].Filled = false
 	}
-	if err := v.change(fill...); err != nil {
-		if v.standing.Drop(w.ID); old != nil {
-			err = errors.Join(err, v.standing.Put(w.ID, old))
+	if err := v.change(nothing, fill...); err != nil {
+		if v.standing.Load().Drop(w.ID); old != nil {
+			err = errors.Join(err, v.standing.Load().Put(w.ID, old))
 		}
 		return nil, err
 	}

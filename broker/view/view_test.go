@@ -20,7 +20,7 @@ import (
 
 func open(t testing.TB, path string) *Views {
 	t.Helper()
-	v, err := Open(path, index.Options{}, nil)
+	v, err := Open(path, Manner{}, "", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +125,7 @@ func TestViewsFollow(t *testing.T) {
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 2))
 	path := filepath.Join(t.TempDir(), "views.db")
-	v, err := Open(path, index.Options{}, nil)
+	v, err := Open(path, Manner{}, "", nil)
 	must(t, err)
 	defer func() { v.Close() }()
 	m := newModel()
@@ -167,7 +167,7 @@ func TestViewsFollow(t *testing.T) {
 			told(events)
 		case 2:
 			must(t, v.Close())
-			v, err = Open(path, index.Options{}, nil)
+			v, err = Open(path, Manner{}, "", nil)
 			must(t, err)
 			if mark, err := v.Mark(); err != nil || mark != fmt.Sprint(step-1) && mark != "" && step == 0 {
 				t.Errorf("got mark %q %v", mark, err)
@@ -268,7 +268,7 @@ func TestNames(t *testing.T) {
 // A view that is removed leaves nothing, also when it is not removed to the end.
 func TestRemoveLeavesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "views.db")
-	v, err := Open(path, index.Options{}, nil)
+	v, err := Open(path, Manner{}, "", nil)
 	must(t, err)
 	for _, n := range []string{"a", "b"} {
 		_, err := v.Make(n, "")
@@ -346,11 +346,11 @@ func TestLogForgets(t *testing.T) {
 
 func TestOtherVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "views.db")
-	v, err := Open(path, index.Options{}, nil)
+	v, err := Open(path, Manner{}, "", nil)
 	must(t, err)
 	must(t, v.db.Update(func(tx *bbolt.Tx) error { return tx.Bucket(bucketMeta).Put(keyVersion, []byte{9}) }))
 	must(t, v.Close())
-	if _, err := Open(path, index.Options{}, nil); !errors.Is(err, iofs.ErrInvalid) || !strings.Contains(err.Error(), "version") {
+	if _, err := Open(path, Manner{}, "", nil); !errors.Is(err, iofs.ErrInvalid) || !strings.Contains(err.Error(), "version") {
 		t.Errorf("got %v, want a word on its version", err)
 	}
 }

@@ -108,11 +108,42 @@ func (t *tree) rename(ctx context.Context, in *gofuse.RenameIn, old, new string)
 	return nil
 }
 
-// A tree has no links and no devices; programs know EPERM for that.
-
-func (t *tree) Link(<-chan struct{}, *gofuse.LinkIn, string, *gofuse.EntryOut) gofuse.Status {
-	return gofuse.EPERM
+// Link asks a Linker. What stands under the new name may be another file, as the
+// kernel allows.
+func (t *tree) Link(cancel <-chan struct{}, in *gofuse.LinkIn, name string, out *gofuse.EntryOut) gofuse.Status {
+	c, ctx := t.begin(cancel, in.Uid)
+	if c == nil {
+		return gofuse.Status(syscall.ENOTCONN)
+	}
+	defer c.end()
+	return t.status(t.link(ctx, in, name, out))
 }
+
+func (t *tree) link(ctx context.Context, in *gofuse.LinkIn, name string, out *gofuse.EntryOut) error {
+	up, d, err := t.dirOf(in.NodeId)
+	if err != nil {
+		return err
+	}
+	l, ok := d.(fs.Linker)
+	if !ok {
+		return syscall.EPERM
+	}
+	n := t.node(in.Oldnodeid)
+	if n == nil {
+		return syscall.ESTALE
+	}
+	if err := l.Link(ctx, name, t.of(n)); err != nil {
+		return err
+	}
+	fn, err := d.Lookup(ctx, name)
+	if err != nil {
+		return err
+	}
+	_, err = t.enter(up, name, fn, out, t.notes.Load())
+	return err
+}
+
+// A tree has no symbolic links and no devices; programs know EPERM for that.
 
 func (t *tree) Symlink(<-chan struct{}, *gofuse.InHeader, string, string, *gofuse.EntryOut) gofuse.Status {
 	return gofuse.EPERM
