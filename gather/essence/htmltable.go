@@ -147,7 +147,8 @@ const defaultHTML = `# Where the text of HTML elements goes, and the values of t
 <META:dcterms.creator>  author
 <META:dc.creator.*>     author
 <META:byl>              author
-<META:twitter:data1>    ignore
+<META:twitter:data1>    author
+<META:twitter:data2>    author
 <META:description>      description
 <META:dc.description>   description
 <META:dcterms.description> description

@@ -12,27 +12,32 @@ func (p *page) bestTitle() string {
 	var said []string
 	for _, c := range p.values.candidates("Title") {
 		first, _, _ := strings.Cut(string(c.value), "\n")
-		if first = words(first); first != "" {
+		if first = titleText(first); first != "" {
 			said = append(said, first)
 		}
 	}
 	title := ""
 	if p.tab.useTitle {
-		title = words(p.title)
+		title = titleText(string(p.title))
 	}
 	if h := p.heading(append(said, title)); h != "" {
 		return h
 	}
+	if h := p.onlyHeading(); h != "" {
+		for _, s := range said {
+			if strings.Contains(folded(h), folded(s)) {
+				return s // the heading has something else beside
+			}
+		}
+		return h
+	}
 	site := p.values.first(siteName)
 	for _, s := range said {
-		if s = withoutName(s, site); s != "" && !strings.EqualFold(s, site) {
-			if t := withoutName(title, ""); len(s) > len(t) && strings.HasPrefix(s, t) && p.endsAlike(s, title) {
-				s = t
-			}
-			return s
+		if !strings.EqualFold(s, site) {
+			return withoutSite(withoutName(s, site), title)
 		}
 	}
-	if t := withoutName(title, site); t != "" && t != title {
+	if t := withoutName(title, site); t != title {
 		return t
 	}
 	if t := firstPart(title); t != "" {
@@ -44,29 +49,64 @@ func (p *page) bestTitle() string {
 	return ""
 }
 
-// endsAlike reports whether two titles end with the same name after a separator.
-func (p *page) endsAlike(a, b string) bool {
-	i, n := lastSeparator(a)
-	return i > 0 && strings.HasSuffix(b, a[i+n:])
+// onlyHeading is the page's heading of the first level, if it has one that is a
+// sentence.
+func (p *page) onlyHeading() string {
+	only := ""
+	for _, h := range p.told.heads {
+		if h.level != '1' {
+			continue
+		}
+		if only != "" {
+			return ""
+		}
+		only = h.text
+	}
+	if len(strings.Fields(only)) < 3 || len(only) > 150 {
+		return ""
+	}
+	return only
 }
 
-// heading is the heading of the page that titles have, "" if there is none.
+// withoutSite is a title without the name of a site, which is short, and stands
+// after a bar, or is at the end of another title as well.
+func withoutSite(s, title string) string {
+	i, n := lastSeparator(s)
+	if i < 0 || len(strings.Fields(s[i+n:])) > 4 || len(strings.Fields(s[:i])) < 2 {
+		return s
+	}
+	if strings.ContainsAny(s[i:i+n], "|»") || s != title && strings.HasSuffix(title, s[i:]) {
+		return strings.TrimSpace(s[:i])
+	}
+	return s
+}
+
+// heading is the heading of the page that titles have, "" if there is none: all
+// of one, the beginning, or the end if what is before it is shorter.
 func (p *page) heading(titles []string) string {
-	best := ""
+	best, rank := "", 9
 	for _, title := range titles {
 		t := folded(title)
 		for _, h := range p.told.heads {
 			f := folded(h.text)
-			if f == "" || len(f) < 8 && f != t {
+			r := 9
+			switch {
+			case f == "" || len(f) < 8 && f != t:
+				continue
+			case f == t:
+				r = 0
+			case strings.HasPrefix(t, f) && parted(t[len(f):]):
+				r = 2
+			case strings.HasSuffix(t, f) && parted(t[:len(t)-len(f)]) && len(t)-len(f) < len(f):
+				r = 4
+			default:
 				continue
 			}
-			if f == t || strings.HasPrefix(t, f) && parted(t[len(f):]) || strings.HasSuffix(t, f) && parted(t[:len(t)-len(f)]) {
-				if h.level == '1' {
-					return h.text
-				}
-				if best == "" {
-					best = h.text
-				}
+			if h.level != '1' {
+				r++
+			}
+			if r < rank {
+				best, rank = h.text, r
 			}
 		}
 	}
@@ -92,17 +132,13 @@ func folded(s string) string {
 			return '"'
 		case '–', '—', '‐', '‑':
 			return '-'
-		case '\u00a0':
-			return ' '
-		case '\u00ad':
-			return -1
 		}
 		return unicode.ToLower(r)
 	}, strings.ReplaceAll(s, "…", "...")))
 }
 
 // separators are what stands between a title and the name of a site.
-var separators = [...]string{" | ", " » ", " :: ", " - ", " – ", " — ", " • ", " · ", " / ", " ~ ", " « ", " < ", " > ", " ‹ ", " › ", " : ", " |", "| ", "｜", "_"}
+var separators = [...]string{" | ", " » ", " :: ", " - ", " – ", " — ", " • ", " · ", " / ", " ~ ", " « ", " < ", " > ", " ‹ ", " › ", " : ", " │ ", "│", " |", "| ", "｜", "_"}
 
 // lastSeparator is where the last part of a title is cut off, and how long what
 // stands there is.
@@ -150,6 +186,14 @@ func firstPart(title string) string {
 		return strings.TrimSpace(a)
 	}
 	return strings.TrimSpace(b)
+}
+
+// titleText is a title on one line, without marks that are for setting it.
+func titleText(s string) string {
+	if strings.Contains(s, "\u00a0") || strings.Contains(s, "\u00ad") {
+		s = strings.NewReplacer("\u00a0", " ", "\u00ad", "").Replace(s)
+	}
+	return words(s)
 }
 
 // siteName is the attribute that has the name of the page's site.

@@ -3,6 +3,7 @@ package essence
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -16,8 +17,10 @@ type told struct {
 	authors []string // of elements that say they name one
 	ld      [][]byte // scripts of JSON-LD
 
+	persons []string // of JSON-LD, who may have written it
+
 	name   []byte // of the element that says it names the author, nil outside
-	depth  int    // of elements of that name in it
+	sure   bool   // it is a link that has the relation author
 	nameAt int    // where its text begins
 }
 
@@ -55,8 +58,8 @@ func (t *told) script(k scriptKind, text []byte) {
 }
 
 func (t *told) heading(e *element, text []byte) {
-	if level := e.name[1]; level <= '2' && len(t.heads) < 20 && len(text) > 0 {
-		t.heads = append(t.heads, heading{level, string(text)})
+	if level := e.name[1]; level <= '2' && len(t.heads) < 50 && len(text) > 0 {
+		t.heads = append(t.heads, heading{level, titleText(string(text))})
 	}
 }
 
@@ -68,18 +71,20 @@ func (t *told) time(m *markup) {
 	}
 }
 
-// byline hears of an element that may say that it names the author.
+// byline hears of an element that may say that it names the author. One in
+// another is the better.
 func (p *page) byline(m *markup) {
-	if p.hidden || len(p.told.authors) >= 5 || p.told.name != nil {
+	if p.hidden || len(p.told.authors) >= 10 || p.main.commented() {
 		return
 	}
 	for i := range m.attrs {
 		a := &m.attrs[i]
+		sure := false
 		switch {
 		case len(a.value) < 4 || len(a.value) > 200:
 			continue
 		case isNamed(a.key, "rel"):
-			if !bytes.Contains(a.value, []byte("author")) {
+			if sure = bytes.Contains(a.value, []byte("author")); !sure {
 				continue
 			}
 		case isNamed(a.key, "class") || isNamed(a.key, "itemprop") || isNamed(a.key, "id"):
@@ -89,7 +94,7 @@ func (p *page) byline(m *markup) {
 		default:
 			continue
 		}
-		p.told.name, p.told.depth, p.told.nameAt = m.element, 1, len(p.text)
+		p.told.name, p.told.sure, p.told.nameAt = m.element, sure, len(p.text)
 		return
 	}
 }
@@ -101,7 +106,11 @@ func (t *told) end(name, text []byte) {
 	}
 	t.name = nil
 	if at := min(t.nameAt, len(text)); len(text)-at <= 200 {
-		t.authors = append(t.authors, words(text[at:]))
+		if name := words(text[at:]); t.sure {
+			t.authors = append([]string{name}, t.authors...)
+		} else {
+			t.authors = append(t.authors, name)
+		}
 	}
 }
 
@@ -134,6 +143,9 @@ func (p *page) linked(v any, depth int) {
 	case map[string]any:
 		p.linked(v["@graph"], depth+1)
 		p.linked(v["mainEntity"], depth+1)
+		if v["@type"] == "Person" && len(p.told.persons) < 10 {
+			p.told.persons = append(p.told.persons, namesOf(v["name"], 0)...)
+		}
 		if !isWork(v["@type"]) {
 			return
 		}
@@ -262,14 +274,48 @@ func (p *page) abstract() string {
 // bestAuthor are the authors, by whom of several that tell it first has it right:
 // what is for machines, before what is on the page.
 func (p *page) bestAuthor() string {
+	site := p.values.first(siteName)
+	notSite := func(names []string) string {
+		s := authors(names)
+		if strings.EqualFold(s, site) || !strings.Contains(s, " ") && strings.Contains(s, ".") && s == strings.ToLower(s) {
+			return ""
+		}
+		return s
+	}
+	last := ""
 	for _, c := range p.values.candidates("Author") {
-		if s := authors(strings.Split(string(c.value), "\n")); s != "" {
+		names := strings.Split(string(c.value), "\n")
+		if s := notSite(names); s != "" {
+			return s
+		}
+		if last == "" {
+			last = authors(names)
+		}
+	}
+	for _, a := range append(p.told.authors, p.signed()) {
+		if s := notSite([]string{a}); s != "" {
 			return s
 		}
 	}
-	for _, a := range p.told.authors {
-		if s := authors([]string{a}); s != "" {
-			return s
+	if len(p.told.persons) == 1 {
+		return authorName(p.told.persons[0])
+	}
+	return last
+}
+
+// byName is a line that says who wrote the page.
+var byName = regexp.MustCompile(`^(?:[Bb]y|BY|[Vv]on|VON|[Pp]or|[Pp]ar|Text:|Autor:|Author:) \p{Lu}[\p{L}'’.-]* (?:(?:von|van|de|der|la|di) )*\p{Lu}`)
+
+// signed is a line of the page, short and no other's comment, that says who wrote
+// it, "" if there is none.
+func (p *page) signed() string {
+	for i := range p.main.lines {
+		l := &p.main.lines[i]
+		if n := l.end - l.start; n < 8 || n > 80 || p.main.nodes[l.node].comment {
+			continue
+		}
+		if line := p.text[l.start:l.end]; byName.Match(line) {
+			return string(line)
 		}
 	}
 	return ""
@@ -294,17 +340,35 @@ func authors(names []string) string {
 	return strings.Join(out, "; ")
 }
 
+var (
+	// beforeName is what is said before the name of an author.
+	beforeName = regexp.MustCompile(`(?i)^(?:(?:written|posted|published|created|submitted|veröffentlicht|publiziert|eingestellt|erstellt|geschrieben|verfasst|artikel|ein beitrag|story|text|words|post author|rédigé|écrit|publié|interview)?\s*\b(?:by|von|vom|par|por|di)\b|(?:post )?auth?or(?:in|s|\(s\))?|auteur|autore?|redakteur(?:in)?|text|foto|über den autor|about the author)\s*:?\s+`)
+	// afterName is what follows one: a day, a time, another thing.
+	afterName = regexp.MustCompile(`(?i)\s*(?:[|•·–—/]|\s-\s|,?\s+(?:am|on|posted on|veröffentlicht|aktualisiert|updated|datum|kategorien?)\b|\d{1,2}[.:/ ]|\d{4}-\d|,\s*(?:den\s*)?\d).*$`)
+	// noName is what stands where a name is to be filled in, and words of which none follows.
+	noName = regexp.MustCompile(`(?i)^(?:name\b.*|e-?mail.*|posted|published|publiziert am|posted on|veröffentlicht|eingestellt|von|by|par|por|admin|administrator|root|webmaster|anonymous|anonym|gast|guest|unknown|autor|author|auteur|view .*|zeige .*|mehr .*|more .*|all posts.*|alle .*|\d+ min.*)$`)
+)
+
 // authorName is a name without what is around it, "" if it is none.
 func authorName(n string) string {
-	n = strings.TrimSpace(n)
-	for _, by := range [...]string{"by ", "von ", "par ", "por ", "written by ", "posted by ", "autor: ", "author: ", "autor ", "author ", "di ", "by: ", "von: "} {
-		if len(n) > len(by) && strings.EqualFold(n[:len(by)], by) {
-			n = strings.TrimSpace(n[len(by):])
-		}
+	if len(n) > 300 || strings.Contains(n, "://") {
+		return ""
 	}
-	n = strings.TrimSpace(strings.Trim(n, ",;:|-–—·•/"))
-	if len(n) < 2 || utf8.RuneCountInString(n) > 60 || strings.Contains(n, "://") || strings.HasPrefix(n, "@") || strings.HasPrefix(n, "www.") ||
-		strings.Contains(n, "@") || !strings.ContainsFunc(n, unicode.IsLetter) {
+	n = titleText(n)
+	for range 3 {
+		n = strings.TrimSpace(strings.Trim(strings.TrimSpace(n), ",;:|-–—·•/"))
+		short := beforeName.ReplaceAllString(n+" ", "")
+		if short = strings.TrimSpace(short); short == n || short == "" {
+			break
+		}
+		n = short
+	}
+	if short := afterName.ReplaceAllString(n, ""); utf8.RuneCountInString(short) > 2 {
+		n = short
+	}
+	n = strings.TrimSpace(strings.Trim(strings.TrimSpace(n), ",;:|-–—·•/"))
+	if len(n) < 2 || utf8.RuneCountInString(n) > 60 || strings.ContainsAny(n, "@<>{}") ||
+		strings.HasPrefix(n, "www.") || !strings.ContainsFunc(n, unicode.IsLetter) || noName.MatchString(n) {
 		return ""
 	}
 	return n

@@ -6,9 +6,10 @@ import "bytes"
 type hint uint8
 
 const (
-	hintMain   hint = 1 << iota // it holds the main text
-	hintAside                   // it is something else
-	hintAuthor                  // it names who wrote the page
+	hintMain    hint = 1 << iota // it holds the main text
+	hintAside                    // it is something else
+	hintAuthor                   // it names who wrote the page
+	hintComment                  // it is what others have answered
 )
 
 // hintWords are the words of classes that tell something, and what.
@@ -24,7 +25,8 @@ var hintWords = func() map[string]hint {
 			share sharedaddy shares sharing shariff shoutbox sidebar sidebars skip skyscraper social sociable sponsor sponsored subscribe
 			subscription tags tagcloud tagged teaser teasers toc toolbar tools topbar tracking trackback trackbacks widget widgets relatedposts
 			sharebar socialshare linklist outbrain taboola authorbox`},
-		hintAuthor: {`author authors byline autor vcard writtenby`},
+		hintComment: {`comment comments commentlist commentform respond disqus kommentar kommentare`},
+		hintAuthor:  {`author authors byline autor vcard writtenby`},
 	} {
 		for _, words := range list {
 			for _, w := range bytes.Fields([]byte(words)) {

@@ -22,6 +22,7 @@ type node struct {
 	is      *element
 	hint    hint
 	aside   bool // is no main text, and neither is what is in it
+	comment bool // is of others, who answer
 	text    int32
 	link    int32 // of the text, bytes in links
 	running int32 // of the text, bytes in lines of running text
@@ -96,7 +97,8 @@ func (b *body) push(e *element, h hint) {
 	if len(b.nodes) == maxNodes || len(b.stack) == maxOpen {
 		return
 	}
-	b.nodes = append(b.nodes, node{parent: b.stack[len(b.stack)-1], is: e, hint: h})
+	up := b.stack[len(b.stack)-1]
+	b.nodes = append(b.nodes, node{parent: up, is: e, hint: h, comment: b.nodes[up].comment || h&hintComment != 0})
 	b.stack = append(b.stack, int32(len(b.nodes)-1))
 }
 
@@ -125,6 +127,9 @@ func (b *body) end(e *element, at int) {
 		}
 	}
 }
+
+// commented reports whether what is read now is what others have answered.
+func (b *body) commented() bool { return b.nodes[b.stack[len(b.stack)-1]].comment }
 
 func (b *body) endLink(at int) {
 	if b.inLink != nil {

@@ -211,6 +211,12 @@ func TestPages(t *testing.T) {
 	all := half[0]
 	all.add(&half[1])
 	t.Logf("all:       %v", &all)
+	if _, _, f := all.f1(); f < 0.85 || all.rightTitles < 700 || all.rightAuthors < 300 {
+		t.Errorf("got %v; want F1 0.85, 700 titles, 300 authors", &all)
+	}
+	if _, _, f := half[1].f1(); f < 0.85 {
+		t.Errorf("pages that nothing was made with: got F1 %.3f, want 0.85", f)
+	}
 }
 
 // wrong shows what is wrong of a page.
@@ -230,7 +236,7 @@ func wrong(t *testing.T, g *gold, p *page) {
 		}
 	}
 	if s := p.bestTitle(); strings.Contains(what, "title") && g.title != "" && s != g.title {
-		t.Logf("%s: title %q, want %q; title %q", g.file, s, g.title, words(p.title))
+		t.Logf("%s: title %q, want %q; title %q, said %q, headings %q", g.file, s, g.title, words(p.title), p.values.first("Title"), p.told.heads[:min(4, len(p.told.heads))])
 	}
 	if s, want := p.bestAuthor(), strings.Join(g.authors, "; "); strings.Contains(what, "author") && want != "" && s != want {
 		t.Logf("%s: author %q, want %q; %q", g.file, s, want, p.told.authors)
