@@ -23,6 +23,9 @@ func (p *page) bestTitle() string {
 	if h := p.heading(append(said, title)); h != "" {
 		return h
 	}
+	if i, _ := lastSeparator(title); len(said) == 0 && title != "" && i < 0 {
+		return title // there is nothing to say that it is not
+	}
 	if h := p.onlyHeading(); h != "" {
 		for _, s := range said {
 			if strings.Contains(folded(h), folded(s)) {

@@ -59,7 +59,7 @@ func (t *told) script(k scriptKind, text []byte) {
 
 func (t *told) heading(e *element, text []byte) {
 	if level := e.name[1]; level <= '2' && len(t.heads) < 50 && len(text) > 0 {
-		t.heads = append(t.heads, heading{level, titleText(string(text))})
+		t.heads = append(t.heads, heading{level, strings.TrimRight(titleText(string(text)), " ¶§#")})
 	}
 }
 
