@@ -199,6 +199,9 @@ func (b *Broker) use(r ruling) {
 			s.next = s.at.last.Add(conf.every)
 		}
 		s.sourceConfig = conf
+		if s.at.print != conf.print() { // what it was asked for is not this
+			s.next = time.Time{}
+		}
 		b.sources[conf.path] = s
 		delete(old, conf.path)
 	}
@@ -473,7 +476,7 @@ func (b *Broker) collect(ctx context.Context, path string) error {
 		return noSource(path)
 	}
 	s.cancel, s.asked = cancel, false
-	c := collection{b: b, path: path, at: s.at, ttl: b.config.ttl}
+	c := collection{b: b, path: path, conf: s.sourceConfig, at: s.at, ttl: b.config.ttl}
 	b.mu.Unlock()
 
 	begin := time.Now()

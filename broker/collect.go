@@ -7,12 +7,16 @@ import (
 	"io"
 	iofs "io/fs"
 	"strconv"
+	"strings"
 	"syscall"
 	"time"
+
+	"github.com/klauspost/compress/zstd"
 
 	"harvest/fs/ndb"
 	"harvest/gather/soif"
 	"harvest/gather/store"
+	"harvest/index"
 )
 
 // How much is stored at a time, and with one wait for the disk.
@@ -25,6 +29,8 @@ const (
 type collection struct {
 	b      *Broker
 	path   string
+	conf   sourceConfig
+	match  *index.Matcher // of its filter; nil: all
 	at     place
 	ttl    time.Duration
 	tree   iofs.FS
@@ -38,6 +44,7 @@ type collection struct {
 // counts are of one collection, or of all of a source's since the start.
 type counts struct {
 	updates, deletes, refreshes, bad int
+	filtered                         int // updates that were not wanted
 }
 
 func (c *counts) add(d counts) {
@@ -45,10 +52,15 @@ func (c *counts) add(d counts) {
 	c.deletes += d.deletes
 	c.refreshes += d.refreshes
 	c.bad += d.bad
+	c.filtered += d.filtered
 }
 
 func (c counts) pairs() []ndb.Pair {
-	return []ndb.Pair{ndb.Of("updates", c.updates), ndb.Of("deletes", c.deletes), ndb.Of("refreshes", c.refreshes), ndb.Of("bad", c.bad)}
+	pairs := []ndb.Pair{ndb.Of("updates", c.updates), ndb.Of("deletes", c.deletes), ndb.Of("refreshes", c.refreshes), ndb.Of("bad", c.bad)}
+	if c.filtered > 0 {
+		pairs = append(pairs, ndb.Of("filtered", c.filtered))
+	}
+	return pairs
 }
 
 // read reads what is new at the source and stores it. The place moves on only
@@ -60,6 +72,9 @@ func (c *collection) read(ctx context.Context) error {
 	}
 	defer closer.Close()
 	c.tree = tree
+	if err := c.filter(); err != nil {
+		return err
+	}
 	f, err := c.since()
 	if err != nil {
 		return err
@@ -68,7 +83,12 @@ func (c *collection) read(ctx context.Context) error {
 	if c.whole {
 		c.seen = make(map[store.OID]struct{})
 	}
-	next, err := c.stream(ctx, f)
+	r, done, err := c.unpacked(f)
+	if err != nil {
+		return err
+	}
+	defer done()
+	next, err := c.stream(ctx, &atMost{r, c.conf.most, c.conf.most})
 	if err != nil {
 		return err
 	}
@@ -88,17 +108,85 @@ func (c *collection) read(ctx context.Context) error {
 // cursor, or is a copy that has nothing but the whole, is read from the start.
 func (c *collection) since() (iofs.File, error) {
 	c.whole = c.at.cursor == "0"
-	f, err := c.tree.Open("since/" + c.at.cursor)
+	f, err := c.openSince(c.at.cursor)
 	if err == nil || c.whole || !startAgain(err) {
 		return f, err
 	}
-	whole, err0 := c.tree.Open("since/0")
+	whole, err0 := c.openSince("0")
 	if err0 != nil {
 		return nil, err
 	}
 	c.whole = true
 	c.b.event("restart", ndb.Of("source", c.path), ndb.Of("cursor", c.at.cursor), ndb.Of("err", err))
 	return whole, nil
+}
+
+// filter makes what decides which objects are taken. What the source was asked
+// for before was something else: then all is read again.
+func (c *collection) filter() (err error) {
+	if c.at.print != c.conf.print() || c.conf.full {
+		c.at.cursor, c.at.print = "0", c.conf.print()
+	}
+	if c.conf.filter == nil {
+		return nil
+	}
+	h := c.b.hold()
+	defer h.release()
+	how, err := c.b.views.manner(h.files)
+	if err != nil {
+		return err
+	}
+	c.match, err = index.Compile(c.conf.filter, how.Options)
+	if err == nil && how.NoNumbers {
+		c.match.WithoutNumbers()
+	}
+	return err
+}
+
+// openSince opens the stream of changes after a cursor, of those objects that the
+// query finds.
+func (c *collection) openSince(cursor string) (iofs.File, error) {
+	name := "since/" + cursor
+	if c.conf.query != nil {
+		name = "q/" + escape(c.conf.query.String()) + "/" + name
+	}
+	if !c.conf.packed {
+		return c.tree.Open(name)
+	}
+	f, err := c.tree.Open(name + ".zst")
+	if errors.Is(err, iofs.ErrNotExist) { // a copy of a tree has it as it is
+		return c.tree.Open(name)
+	}
+	return f, err
+}
+
+// unpacked gives the stream in a file that may be compressed, and what to call
+// when it was read.
+func (c *collection) unpacked(f iofs.File) (io.Reader, func(), error) {
+	st, err := f.Stat()
+	if err != nil || !strings.HasSuffix(st.Name(), ".zst") {
+		return f, func() {}, err
+	}
+	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
+	if err != nil {
+		return nil, nil, err
+	}
+	return z, z.Close, nil
+}
+
+// atMost is a stream that may have no more than so many bytes: one that never
+// ends would fill the disk.
+type atMost struct {
+	r          io.Reader
+	left, most int64
+}
+
+func (a *atMost) Read(p []byte) (int, error) {
+	n, err := a.r.Read(p[:min(int64(len(p)), a.left+1)])
+	if a.left -= int64(n); a.left < 0 {
+		return n, fmt.Errorf("more than limit=%d bytes: %w", a.most, syscall.EFBIG)
+	}
+	return n, err
 }
 
 // startAgain tells that a cursor may be of no use any more. A remote has only
@@ -169,7 +257,11 @@ func (c *collection) take(ctx context.Context, ch *soif.Change) error {
 		return nil
 	}
 	s := store.Change{Op: ch.Op, OID: oid, URL: ch.Object.URL}
-	switch ch.Op {
+	if s.Op == soif.Update && !c.wanted(oid, &ch.Object) {
+		c.counts.filtered++
+		s.Op = soif.Delete // it may have been wanted before
+	}
+	switch s.Op {
 	case soif.Update:
 		s.Body = ch.Object.Append(nil)
 		if _, ok := ch.Object.Get("Time-to-Live"); !ok {
@@ -196,6 +288,11 @@ func (c *collection) take(ctx context.Context, ch *soif.Change) error {
 	return nil
 }
 
+// wanted tells whether an object is to be taken.
+func (c *collection) wanted(oid store.OID, o *soif.Object) bool {
+	return c.match == nil || c.match.Match(document(oid, o).Fields)
+}
+
 // refresh prolongs an object. One that is not here, because it expired before
 // the word came, is read from the source's tree.
 func (c *collection) refresh(s *store.Change, o *soif.Object) (ok bool, err error) {
@@ -203,6 +300,9 @@ func (c *collection) refresh(s *store.Change, o *soif.Object) (ok bool, err erro
 	_, err = c.b.store.Stat(s.OID)
 	if !errors.Is(err, iofs.ErrNotExist) {
 		return err == nil, err
+	}
+	if c.conf.filter != nil || c.conf.query != nil {
+		return false, nil // it need not be here
 	}
 	name := s.OID.String()
 	body, err := iofs.ReadFile(c.tree, "objects/"+name[:2]+"/"+name+".soif")

@@ -10,6 +10,7 @@ import (
 	"harvest/fs/ndb"
 	"harvest/index"
 	"harvest/index/block"
+	"harvest/index/query"
 )
 
 // A config is what the text of the config file says.
@@ -35,6 +36,12 @@ type indexConfig struct {
 type sourceConfig struct {
 	path  string
 	every time.Duration
+
+	filter query.Node // objects to take of what the source gives; nil: all
+	query  query.Node // to have the source give only those; nil: all
+	full   bool       // read from the start each time
+	packed bool       // have the stream compressed
+	most   int64      // bytes of a stream
 }
 
 // What counts without a config: the lifetime of the seeds' six months, a
@@ -43,6 +50,7 @@ type sourceConfig struct {
 const (
 	defaultTTL   = 4320 * time.Hour
 	defaultEvery = 24 * time.Hour
+	defaultMost  = 64 << 30
 	defaultGC    = time.Hour
 
 	// A word says nothing that nearly all objects have; of few objects, that
@@ -180,7 +188,7 @@ func interval(e ndb.Entry, p ndb.Pair) (time.Duration, error) {
 }
 
 func (c *config) source(e ndb.Entry) (err error) {
-	s := sourceConfig{every: defaultEvery}
+	s := sourceConfig{every: defaultEvery, most: defaultMost}
 	path, ok := e.Pair("path")
 	if !ok || path.Value == "" {
 		return e.Errorf(e.First(), "source: path=PATH is missing")
@@ -196,6 +204,29 @@ func (c *config) source(e ndb.Entry) (err error) {
 		}
 		known = append(known, p)
 	}
+	s.packed = strings.ContainsRune(s.path, '!')
+	for key, into := range map[string]*bool{"full": &s.full, "compressed": &s.packed} {
+		if p, ok := e.Pair(key); ok {
+			if *into, err = e.Bool(p); err != nil {
+				return err
+			}
+			known = append(known, p)
+		}
+	}
+	if p, ok := e.Pair("limit"); ok {
+		if s.most, err = e.Size(p); err != nil {
+			return err
+		}
+		known = append(known, p)
+	}
+	for key, into := range map[string]*query.Node{"filter": &s.filter, "query": &s.query} {
+		if p, ok := e.Pair(key); ok {
+			if *into, err = sourceQuery(e, p); err != nil {
+				return err
+			}
+			known = append(known, p)
+		}
+	}
 	for _, other := range c.sources {
 		if other.path == s.path {
 			return e.Errorf(path, "source: %s is there already", s.path)
@@ -203,6 +234,39 @@ func (c *config) source(e ndb.Entry) (err error) {
 	}
 	c.sources = append(c.sources, s)
 	return only(e, known...)
+}
+
+// sourceQuery reads filter= or query=.
+func sourceQuery(e ndb.Entry, p ndb.Pair) (query.Node, error) {
+	q, err := query.Parse(p.Value)
+	if err == nil {
+		q, err = standing(q)
+	}
+	if err == nil {
+		_, err = index.Compile(q, index.Options{})
+	}
+	if err == nil && p.Key == "query" && len(escape(q.String())) > maxName {
+		err = fmt.Errorf("of more than %d bytes; it could be a filter", maxName)
+	}
+	if err != nil {
+		return nil, e.Errorf(p, "source: %s: %v", p.Key, err)
+	}
+	return q, nil
+}
+
+// print stands for what a source is asked for: of one that is asked for
+// something else than before, all is read again.
+func (s *sourceConfig) print() string {
+	text := func(q query.Node) string {
+		if q == nil {
+			return ""
+		}
+		return q.String()
+	}
+	if s.filter == nil && s.query == nil {
+		return ""
+	}
+	return ndb.Format(ndb.Of("filter", text(s.filter)), ndb.Of("query", text(s.query)))
 }
 
 func (c *config) weigh(e ndb.Entry) error {

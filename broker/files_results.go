@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	iofs "io/fs"
 	"iter"
 	"slices"
@@ -129,7 +130,37 @@ func (a *answer) files() fs.Dir {
 	}
 	nodes := files(a.all, unchanging, id)
 	nodes["status"] = fs.Text(id("status"), func() string { return lines(a.all().pairs()) })
+	if a.q != nil {
+		nodes["since"] = a.sinceDir(id)
+	}
 	return results{b: a.b, path: id(""), now: a.all, nodes: nodes, file: func(_ string, f fs.File) fs.Node { return f }}
+}
+
+// sinceDir is since/ of an answer.
+func (a *answer) sinceDir(id func(name string) uint64) fs.Dir {
+	file := func(name string, after store.Cursor) fs.Node {
+		write := a.since
+		if strings.HasSuffix(name, ".zst") {
+			write = a.sinceZstd
+		}
+		return fs.Stream(id("since/"+name), 0, func(ctx context.Context, w io.Writer) error { return write(ctx, w, after) })
+	}
+	return fs.Func{
+		Path: id("since"),
+		Look: func(_ context.Context, name string) (fs.Node, error) {
+			after, err := a.b.store.ParseCursor(strings.TrimSuffix(name, ".zst"))
+			if errors.Is(err, iofs.ErrInvalid) {
+				err = notExist(name)
+			}
+			if err != nil {
+				return nil, err
+			}
+			return file(name, after), nil
+		},
+		Each: func(_ context.Context, after string) iter.Seq2[fs.Entry, error] {
+			return fs.Sorted([]fs.Entry{{Name: "0", Node: file("0", store.Cursor{})}}, after)
+		},
+	}
 }
 
 // unchanging is the version of what stays as it is.

@@ -418,7 +418,7 @@ func TestNamedByQuery(t *testing.T) {
 		t.Errorf("got q/ %v, want nothing", got)
 	}
 	const q = "q/title : fuse"
-	if got := list(t, d, q); !slices.Equal(got, []string{"001.soif", "hits", "plan", "soif", "status", "suggest", "summary", "why"}) {
+	if got := list(t, d, q); !slices.Equal(got, []string{"001.soif", "hits", "plan", "since", "soif", "status", "suggest", "summary", "why"}) {
 		t.Errorf("got %v", got)
 	}
 	if got := read(t, d, q+"/hits"); !strings.Contains(got, "http://a/1\tThe fuse manual\n") || strings.Count(got, "\n") != 1 {

@@ -557,18 +557,8 @@ func (v *views) writeSince(ctx context.Context, w io.Writer, name string, after 
 }
 
 func (v *views) writeRecord(u *soif.UpdateWriter, r view.Record) error {
-	oid := store.OID(r.ID)
 	if r.Op != view.Left {
-		body, _, err := v.b.store.Get(oid)
-		if errors.Is(err, iofs.ErrNotExist) {
-			return nil // as the next stream will tell
-		}
-		if err != nil {
-			return fmt.Errorf("object %s: %w", oid, err)
-		}
-		return u.Write(soif.Update, body)
+		return v.b.writeUpdate(u, store.OID(r.ID))
 	}
-	o := soif.Object{Type: "FILE"}
-	o.Add("Object-ID", []byte(oid.String()))
-	return u.Write(soif.Delete, o.Append(nil))
+	return writeDelete(u, store.OID(r.ID), "")
 }

@@ -352,19 +352,10 @@ func (p page) lines(ctx context.Context) (func(fields []index.Field, yield func(
 	if p.q == nil {
 		return func([]index.Field, func(index.Line) bool) {}, nil
 	}
-	opt, err := p.b.options(ctx, p.q, p.manner)
+	m, err := p.matcher(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m, err := index.Compile(p.manner.ask(p.q), opt)
-	if err != nil {
-		return nil, err
-	}
-	h := p.b.hold()
-	if !h.files.numbers {
-		m.WithoutNumbers()
-	}
-	h.release()
 	return func(fields []index.Field, yield func(index.Line) bool) { m.Lines(fields, summaryBytes, yield) }, nil
 }
 

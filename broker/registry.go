@@ -17,7 +17,7 @@ import (
 //
 //	meta     "version": 1
 //	sources  path of a source: a line of attr=value pairs: id= of the source,
-//	         cursor= after which to read on, last= time of that
+//	         cursor= after which to read on, last= time of that, asked= for what
 //	objects  OID: id of the source that gave the object last, 8 bytes
 //	pending  OID: the same, for objects that are being given to the store
 //
@@ -42,6 +42,7 @@ type place struct {
 	id     uint64
 	cursor string // "0": from the start
 	last   time.Time
+	print  string // of what was asked for
 }
 
 func openRegistry(path string) (*registry, error) {
@@ -100,7 +101,7 @@ func (r *registry) places(paths []string) (map[string]place, error) {
 }
 
 func (p place) String() string {
-	return ndb.Format(ndb.Of("id", p.id), ndb.Of("cursor", p.cursor), ndb.Of("last", p.last))
+	return ndb.Format(ndb.Of("id", p.id), ndb.Of("cursor", p.cursor), ndb.Of("last", p.last), ndb.Of("asked", p.print))
 }
 
 func parsePlace(text string) (p place, err error) {
@@ -117,6 +118,7 @@ func parsePlace(text string) (p place, err error) {
 	p.cursor, _ = e.Get("cursor")
 	last, _ := e.Get("last")
 	p.last, _ = time.Parse(time.RFC3339, last)
+	p.print, _ = e.Get("asked")
 	return p, nil
 }
 
