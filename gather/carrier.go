@@ -66,7 +66,7 @@ func (k *carrier) copies(ctx context.Context, c *config) error {
 			if err != nil {
 				return err
 			}
-			gr := group{k.g, c, nil, ids}
+			gr := group{k.g, c, ids}
 			var lost []string
 			err = gr.each(func(r *rival) bool {
 				if k.h.get(r.id) == copied {

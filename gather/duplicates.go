@@ -65,7 +65,6 @@ func (a *rival) beats(b *rival) bool {
 type group struct {
 	g   *Gatherer
 	c   *config
-	in  *inbound
 	ids []crawl.DocID
 }
 
@@ -87,7 +86,7 @@ func (gr *group) each(do func(*rival) bool) error {
 		if d.State != crawl.Stored || d.MD5 != md5 || !gr.c.drops(d.URL) || !gr.c.selection.mayTake(&d) {
 			continue
 		}
-		if r := gr.in.rival(&d); !do(&r) {
+		if r := rivalOf(&d); !do(&r) {
 			return nil
 		}
 	}
@@ -107,20 +106,20 @@ func (gr *group) winners() (map[int64]*rival, error) {
 	return best, err
 }
 
-// rival scores a document.
-func (in *inbound) rival(d *crawl.Doc) rival {
-	return rival{id: uint32(d.ID), url: d.URL, size: d.Size, score: scoreOf(d.URL, in.of(d), d.Submitted)}
+// rivalOf scores a document.
+func rivalOf(d *crawl.Doc) rival {
+	return rival{id: uint32(d.ID), url: d.URL, size: d.Size, score: scoreOf(d.URL, d.Inbound, d.Submitted)}
 }
 
 // markCopies gives the copies of better documents their verdict. all are the
 // groups there are.
-func (g *Gatherer) markCopies(ctx context.Context, c *config, in *inbound, all [][]crawl.DocID, to *choice) error {
+func (g *Gatherer) markCopies(ctx context.Context, c *config, all [][]crawl.DocID, to *choice) error {
 	for _, ids := range all {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		best := make(map[int64]*rival)
-		err := (&group{g, c, in, ids}).each(func(r *rival) bool {
+		err := (&group{g, c, ids}).each(func(r *rival) bool {
 			switch b := best[r.size]; {
 			case b == nil:
 				best[r.size] = r
@@ -133,49 +132,6 @@ func (g *Gatherer) markCopies(ctx context.Context, c *config, in *inbound, all [
 		})
 		if err != nil {
 			return err
-		}
-	}
-	return nil
-}
-
-// An inbound is how many links there are to documents from any others. It counts
-// those of documents that matter, in one pass over all links.
-type inbound struct{ cells[uint32] }
-
-// of returns the number for a document: of one that was not counted the links
-// from other servers, which are known without a pass.
-func (in *inbound) of(d *crawl.Doc) int {
-	if in != nil {
-		if n := in.get(uint32(d.ID)); n > 0 {
-			return int(n - 1)
-		}
-	}
-	return d.InLinks
-}
-
-// want has the links to a document counted.
-func (in *inbound) want(id crawl.DocID) {
-	if c := in.cell(uint32(id)); *c == 0 {
-		*c = 1
-	}
-}
-
-// count makes the pass; all has it count for every document.
-func (in *inbound) count(ctx context.Context, db *crawl.DB, all bool) error {
-	for l, err := range db.Links(ctx) {
-		if err != nil {
-			return err
-		}
-		for _, id := range l.To {
-			if id == l.From {
-				continue
-			}
-			if all {
-				in.want(id)
-			}
-			if in.get(uint32(id)) > 0 {
-				*in.cell(uint32(id))++
-			}
 		}
 	}
 	return nil
@@ -194,19 +150,4 @@ func (g *Gatherer) copies(ctx context.Context, c *config) (all [][]crawl.DocID, 
 		all = append(all, ids)
 	}
 	return all, nil
-}
-
-// links counts the links that a selection and the scores of copies need.
-func (g *Gatherer) links(ctx context.Context, c *config, copies [][]crawl.DocID) (*inbound, error) {
-	in := new(inbound)
-	all := c.selection.scores()
-	if !all && len(copies) == 0 {
-		return in, nil
-	}
-	for _, ids := range copies {
-		for _, id := range ids {
-			in.want(id)
-		}
-	}
-	return in, in.count(ctx, g.db, all)
 }

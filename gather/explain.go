@@ -70,12 +70,12 @@ func (e *explaining) document(ctx context.Context, d *crawl.Doc) error {
 	if d.State != crawl.Stored {
 		return nil
 	}
-	in, best, n, err := e.rivals(ctx, d)
+	best, n, err := e.rivals(d)
 	if err != nil {
 		return err
 	}
-	mine := in.rival(d)
-	e.line(ndb.Of("score", mine.score.sum()), ndb.Of("parts", mine.score), ndb.Of("inbound", in.of(d)), ndb.Of("inlinks", d.InLinks), ndb.Of("submissions", d.Submitted))
+	mine := rivalOf(d)
+	e.line(ndb.Of("score", mine.score.sum()), ndb.Of("parts", mine.score), ndb.Of("inbound", d.Inbound), ndb.Of("inlinks", d.InLinks), ndb.Of("submissions", d.Submitted))
 	if n > 1 {
 		e.copies(&mine, best, n, d)
 	}
@@ -83,22 +83,14 @@ func (e *explaining) document(ctx context.Context, d *crawl.Doc) error {
 }
 
 // rivals finds the best of a document's group, and how many are in it.
-func (e *explaining) rivals(ctx context.Context, d *crawl.Doc) (in *inbound, best *rival, n int, err error) {
+func (e *explaining) rivals(d *crawl.Doc) (best *rival, n int, err error) {
 	var ids []crawl.DocID
 	if d.MD5 != [16]byte{} && e.c.drops(d.URL) {
 		if ids, err = e.g.db.Same(d.MD5); err != nil {
-			return nil, nil, 0, err
+			return nil, 0, err
 		}
 	}
-	in = new(inbound)
-	in.want(d.ID)
-	for _, id := range ids {
-		in.want(id)
-	}
-	if err := in.count(ctx, e.g.db, false); err != nil {
-		return nil, nil, 0, err
-	}
-	gr := group{e.g, e.c, in, ids}
+	gr := group{e.g, e.c, ids}
 	err = gr.each(func(r *rival) bool {
 		if r.size == d.Size {
 			if n++; best == nil || r.beats(best) {
@@ -107,7 +99,7 @@ func (e *explaining) rivals(ctx context.Context, d *crawl.Doc) (in *inbound, bes
 		}
 		return true
 	})
-	return in, best, n, err
+	return best, n, err
 }
 
 func (e *explaining) copies(mine, best *rival, n int, d *crawl.Doc) {

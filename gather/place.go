@@ -333,7 +333,7 @@ func (p *placing) wins(ch store.Change) (bool, error) {
 		return true, nil
 	}
 	key := keyOf(page.MD5, page.Size)
-	mine := (*inbound)(nil).rival(d)
+	mine := rivalOf(d)
 	mine.size = page.Size
 	best, err := p.bestOf(key, page.MD5, page.Size)
 	if err != nil {
@@ -389,7 +389,7 @@ func (p *placing) bestOf(key copyKey, md5 [16]byte, size int64) (*rival, error) 
 		return nil, err
 	}
 	var best *rival
-	gr := group{p.g, p.c, nil, ids}
+	gr := group{p.g, p.c, ids}
 	err = gr.each(func(r *rival) bool {
 		if r.size == size && p.docs[r.url] == nil && (best == nil || r.beats(best)) {
 			best = r

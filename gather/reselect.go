@@ -230,12 +230,8 @@ func (g *Gatherer) choose(ctx context.Context, c *config) (*choice, error) {
 	if err != nil {
 		return nil, err
 	}
-	in, err := g.links(ctx, c, same)
-	if err != nil {
-		return nil, err
-	}
 	h := new(choice)
-	if err := g.markCopies(ctx, c, in, same, h); err != nil {
+	if err := g.markCopies(ctx, c, same, h); err != nil {
 		return nil, err
 	}
 	if c.selection.all() { // nothing but copies has to be known
@@ -243,12 +239,12 @@ func (g *Gatherer) choose(ctx context.Context, c *config) (*choice, error) {
 		h.tally()
 		return h, nil
 	}
-	return h, c.selection.choose(ctx, g.candidates(ctx, in), g.join, h)
+	return h, c.selection.choose(ctx, g.candidates(ctx), g.join, h)
 }
 
 // candidates yields what a selection sees of documents: those that were fetched
 // and those that might be.
-func (g *Gatherer) candidates(ctx context.Context, in *inbound) iter.Seq2[candidate, error] {
+func (g *Gatherer) candidates(ctx context.Context) iter.Seq2[candidate, error] {
 	return func(yield func(candidate, error) bool) {
 		for d, err := range g.db.Documents(ctx, "") {
 			switch {
@@ -260,7 +256,7 @@ func (g *Gatherer) candidates(ctx context.Context, in *inbound) iter.Seq2[candid
 			}
 			g.sel.done.Add(1)
 			if !yield(candidate{id: uint32(d.ID), server: uint32(d.Server), url: d.URL, stored: d.State == crawl.Stored,
-				inbound: in.of(&d), inlinks: d.InLinks, submitted: d.Submitted}, nil) {
+				inbound: d.Inbound, inlinks: d.InLinks, submitted: d.Submitted}, nil) {
 				return
 			}
 		}

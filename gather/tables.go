@@ -5,14 +5,13 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
-	iofs "io/fs"
 	"strconv"
 	"strings"
 	"time"
 
 	"harvest/gather/crawl"
+	"harvest/gather/store"
 )
 
 // Tables are written as they are read off the database, a part at a time: none is
@@ -82,37 +81,108 @@ func (g *Gatherer) writeHosts(ctx context.Context, w *bufio.Writer) error {
 	return nil
 }
 
+// documentStep is how many documents are looked up at once for their places.
+const documentStep = 2048
+
 // writeDocuments is the table of documents.
 func (g *Gatherer) writeDocuments(ctx context.Context, w *bufio.Writer) error {
+	part := make([]crawl.Doc, 0, documentStep)
 	for d, err := range g.db.Documents(ctx, "") {
 		if err != nil {
 			return err
 		}
-		oid, place := "", ""
-		if d.State == crawl.Stored {
-			oid = g.oid(d.URL).String()
-			if place, err = g.placeOf(&d); err != nil {
-				return err
-			}
+		if part = append(part, d); len(part) < documentStep {
+			continue
 		}
-		status, size, md5 := some(d.Status), "", ""
-		if !d.Handed.IsZero() && d.Size >= 0 {
-			size = strconv.FormatInt(d.Size, 10)
+		if err := g.writeSome(w, part); err != nil {
+			return err
 		}
-		if d.MD5 != [16]byte{} {
-			md5 = hex.EncodeToString(d.MD5[:])
+		part = part[:0]
+	}
+	return g.writeSome(w, part)
+}
+
+// writeSome writes rows of documents.
+func (g *Gatherer) writeSome(w *bufio.Writer, part []crawl.Doc) error {
+	oids := make([]store.OID, len(part))
+	for i := range part {
+		if part[i].State == crawl.Stored {
+			oids[i] = g.oid(part[i].URL)
 		}
-		modified := d.Modified
-		if t, err := time.Parse(time.RFC1123, modified); err == nil {
-			modified = when(t)
+	}
+	places, err := g.places(part, oids)
+	if err != nil {
+		return err
+	}
+	for i := range part {
+		oid := ""
+		if part[i].State == crawl.Stored {
+			oid = oids[i].String()
 		}
-		if err := row(w, d.URL, d.State.String(), status, size, when(d.Checked),
-			strconv.Itoa(d.Depth), strconv.Itoa(d.Fails), oid, oneLine(d.Why),
-			oneLine(modified), md5, strconv.Itoa(d.InLinks), strconv.Itoa(d.Submitted), place); err != nil {
+		if err := writeDocument(w, &part[i], oid, places[i]); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// places are the stores in which the objects of documents are: "" for what is
+// not stored, or was removed by hand.
+func (g *Gatherer) places(part []crawl.Doc, oids []store.OID) ([]string, error) {
+	places := make([]string, len(part))
+	left := make([]int, 0, len(part))
+	for i := range part {
+		if part[i].State == crawl.Stored {
+			left = append(left, i)
+		}
+	}
+	pool, err := g.pool(false)
+	if err != nil {
+		return nil, err
+	}
+	for _, in := range []struct {
+		name string
+		*store.Store
+	}{{"selected", g.store}, {"unselected", pool}} {
+		if in.Store == nil {
+			continue
+		}
+		some := make([]store.OID, len(left))
+		for n, i := range left {
+			some[n] = oids[i]
+		}
+		held, err := in.Holds(some)
+		if err != nil {
+			return nil, err
+		}
+		rest := left[:0]
+		for n, i := range left {
+			if held[n] {
+				places[i] = in.name
+			} else {
+				rest = append(rest, i)
+			}
+		}
+		left = rest
+	}
+	return places, nil
+}
+
+func writeDocument(w *bufio.Writer, d *crawl.Doc, oid, place string) error {
+	status, size, md5 := some(d.Status), "", ""
+	if !d.Handed.IsZero() && d.Size >= 0 {
+		size = strconv.FormatInt(d.Size, 10)
+	}
+	if d.MD5 != [16]byte{} {
+		md5 = hex.EncodeToString(d.MD5[:])
+	}
+	modified := d.Modified
+	if t, err := time.Parse(time.RFC1123, modified); err == nil {
+		modified = when(t)
+	}
+	return row(w, d.URL, d.State.String(), status, size, when(d.Checked),
+		strconv.Itoa(d.Depth), strconv.Itoa(d.Fails), oid, oneLine(d.Why),
+		oneLine(modified), md5, strconv.Itoa(d.InLinks), strconv.Itoa(d.Submitted), place)
 }
 
 // placeOf tells in which store a document's object is.
@@ -144,56 +214,14 @@ func (g *Gatherer) writeQueue(ctx context.Context, w *bufio.Writer) error {
 	return nil
 }
 
-// A naming finds the URLs of documents, and remembers the last it found: the
-// pages of a site link to the same few again and again.
-type naming struct {
-	db    *crawl.DB
-	known map[crawl.DocID]string
-}
-
-// maxNamed bounds what a naming remembers.
-const maxNamed = 1 << 16
-
-func (n *naming) of(id crawl.DocID) (string, error) {
-	if u, ok := n.known[id]; ok {
-		return u, nil
-	}
-	d, err := n.db.Doc(id)
-	if errors.Is(err, iofs.ErrNotExist) {
-		return "", nil // forgotten
-	}
-	if err != nil {
-		return "", err
-	}
-	if len(n.known) >= maxNamed {
-		clear(n.known)
-	}
-	n.known[id] = d.URL
-	return d.URL, nil
-}
-
 // writeLinks is the table of links.
 func (g *Gatherer) writeLinks(ctx context.Context, w *bufio.Writer) error {
-	n := &naming{g.db, make(map[crawl.DocID]string)}
-	for l, err := range g.db.Links(ctx) {
+	for l, err := range g.db.References(ctx) {
+		if err == nil {
+			err = row(w, l.From, l.To)
+		}
 		if err != nil {
 			return err
-		}
-		from, err := n.of(l.From)
-		if err != nil {
-			return err
-		}
-		for _, id := range l.To {
-			to, err := n.of(id)
-			if err != nil {
-				return err
-			}
-			if from == "" || to == "" {
-				continue
-			}
-			if err := row(w, from, to); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -208,12 +236,8 @@ func (g *Gatherer) writeDuplicates(ctx context.Context, w *bufio.Writer) error {
 	if err != nil {
 		return err
 	}
-	in, err := g.links(ctx, c, same)
-	if err != nil {
-		return err
-	}
 	for _, ids := range same {
-		gr := group{g, c, in, ids}
+		gr := group{g, c, ids}
 		best, err := gr.winners()
 		if err != nil {
 			return err
@@ -283,23 +307,8 @@ func (g *Gatherer) writeTop25(ctx context.Context, w *bufio.Writer) error {
 	if err != nil {
 		return err
 	}
-	want := make(map[uint32]string, len(top))
 	for _, l := range top {
-		want[l.server] = ""
-	}
-	for h, err := range g.db.Servers(ctx) {
-		if err != nil {
-			return err
-		}
-		if _, ok := want[uint32(h.ID)]; ok {
-			want[uint32(h.ID)] = h.Origin
-		}
-	}
-	for _, l := range top {
-		if want[l.server] == "" {
-			return fmt.Errorf("server %d: %w", l.server, iofs.ErrNotExist)
-		}
-		if err := row(w, want[l.server], strconv.Itoa(l.from), strconv.Itoa(l.links)); err != nil {
+		if err := row(w, g.db.Server(l.Server).Origin, strconv.Itoa(l.From), strconv.Itoa(l.Links)); err != nil {
 			return err
 		}
 	}

@@ -1,16 +1,11 @@
 package gather
 
 import (
-	"cmp"
-	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -18,71 +13,7 @@ import (
 	"time"
 
 	"harvest/fs"
-	"harvest/gather/crawl"
 )
-
-// TestCountLinked compares with a naive count, in one part and in many.
-func TestCountLinked(t *testing.T) {
-	r := rand.New(rand.NewPCG(3, 4))
-	for round := range 50 {
-		docs, hosts := 1+r.IntN(200), 1+r.IntN(40)
-		var servers cells[uint32]
-		for i := range docs {
-			*servers.cell(uint32(i + 1)) = uint32(1 + r.IntN(hosts))
-		}
-		var all []crawl.Link
-		from, count := make(map[uint32]map[uint32]bool), make(map[uint32]int)
-		for i := range docs {
-			l := crawl.Link{From: crawl.DocID(i + 1)}
-			for range r.IntN(8) {
-				l.To = append(l.To, crawl.DocID(1+r.IntN(docs)))
-			}
-			slices.Sort(l.To)
-			l.To = slices.Compact(l.To)
-			all = append(all, l)
-			for _, id := range l.To {
-				a, b := servers.get(uint32(l.From)), servers.get(uint32(id))
-				if a == b {
-					continue
-				}
-				if from[b] == nil {
-					from[b] = make(map[uint32]bool)
-				}
-				from[b][a] = true
-				count[b]++
-			}
-		}
-		var want []linked
-		for s, f := range from {
-			want = append(want, linked{s, len(f), count[s]})
-		}
-		slices.SortFunc(want, func(a, b linked) int {
-			return cmp.Or(b.from-a.from, b.links-a.links, cmp.Compare(a.server, b.server))
-		})
-		want = want[:min(len(want), 25)]
-		passes := 0
-		links := func(context.Context) iter.Seq2[crawl.Link, error] {
-			passes++
-			return func(yield func(crawl.Link, error) bool) {
-				for _, l := range all {
-					if !yield(l, nil) {
-						return
-					}
-				}
-			}
-		}
-		for _, most := range []int{1 << 20, 100, 20} {
-			passes = 0
-			got, err := countLinked(t.Context(), links, &servers, 25, most)
-			if err != nil || !slices.Equal(got, want) {
-				t.Fatalf("round %d, %d pairs at once: got %v, %v, want %v", round, most, got, err, want)
-			}
-			if most == 1<<20 && passes != 1 {
-				t.Errorf("got %d passes, want 1", passes)
-			}
-		}
-	}
-}
 
 // pour writes a file of a Gatherer as cp does, in parts of some bytes.
 func pour(t testing.TB, g *Gatherer, name, text string, part int) error {

@@ -11,17 +11,19 @@ import (
 // A batch is one transaction of the writer. It enters documents, and gathers up
 // what belongs to the same record until its end.
 type batch struct {
-	f     *DB
-	tx    *bbolt.Tx
-	doc   *bbolt.Bucket
-	queue *bbolt.Bucket
-	first DocID                // the first that is entered
-	fresh []uint64             // the hashes of those that are
-	gone  []DocID              // those that are not any more
-	own   map[ServerID][]DocID // to be added to the lists of servers
-	in    map[DocID]int        // links from other servers, more or less
-	roots bool                 // one has changed
-	slab  []byte               // of records, which are bbolt's until the end of the transaction
+	f      *DB
+	tx     *bbolt.Tx
+	doc    *bbolt.Bucket
+	queue  *bbolt.Bucket
+	first  DocID                // the first that is entered
+	fresh  []uint64             // the hashes of those that are
+	gone   []DocID              // those that are not any more
+	own    map[ServerID][]DocID // to be added to the lists of servers
+	in     map[DocID]ref        // links to documents, more or less,
+	ties   map[tie]int          // and those between servers
+	server map[DocID]ServerID   // of documents that were looked up, 0 when it is not known
+	roots  bool                 // one has changed
+	slab   []byte               // of records, which are bbolt's until the end of the transaction
 }
 
 // update runs one transaction of the writer. When it fails, memory is what the
@@ -33,7 +35,7 @@ func (f *DB) update(do func(b *batch) error) error {
 		first := f.last + 1
 		f.mu.Unlock()
 		b := &batch{f: f, tx: tx, doc: tx.Bucket(docBucket), queue: tx.Bucket(queueBucket), first: first,
-			own: make(map[ServerID][]DocID), in: make(map[DocID]int)}
+			own: make(map[ServerID][]DocID), in: make(map[DocID]ref), ties: make(map[tie]int), server: make(map[DocID]ServerID)}
 		b.doc.FillPercent = 0.9 // entering appends; a record that was fetched is longer
 		if err := do(b); err != nil {
 			return err
@@ -125,12 +127,14 @@ func (b *batch) remove(d *Doc) error {
 	if err := b.sum(d, [16]byte{}); err != nil {
 		return err
 	}
-	for _, name := range [][]byte{handBucket, inBucket, goneBucket} {
+	if err := b.lose(d); err != nil {
+		return err
+	}
+	for _, name := range [][]byte{handBucket, goneBucket} {
 		if err := b.tx.Bucket(name).Delete(docKey(d.ID)); err != nil {
 			return err
 		}
 	}
-	delete(b.in, d.ID)
 	f.known.set(f.known.hash(d.URL), 0)
 	f.mu.Lock()
 	f.change(d.Server).Documents--
@@ -167,31 +171,11 @@ func (b *batch) links(d *Doc, to []DocID) error {
 	if slices.Equal(was, to) {
 		return nil
 	}
-	b.count(d, was, -1)
-	b.count(d, to, 1)
+	b.recount(d, was, to)
 	if len(to) == 0 {
 		return l.Delete(docKey(d.ID))
 	}
 	return l.Put(docKey(d.ID), appendLinks(nil, d.ID, to))
-}
-
-// count notes links from a document to those of other servers.
-func (b *batch) count(d *Doc, to []DocID, n int) {
-	for _, id := range to {
-		if s, ok := b.serverOf(id); ok && s != d.Server {
-			b.in[id] += n
-		}
-	}
-}
-
-// serverOf reads no more of a record than the number of its server.
-func (b *batch) serverOf(id DocID) (ServerID, bool) {
-	v := b.doc.Get(docKey(id))
-	if len(v) < 4 || v[0] != docVersion {
-		return 0, false
-	}
-	n, used := binary.Uvarint(v[3:])
-	return ServerID(n), used > 0
 }
 
 // end writes what has been gathered up.
@@ -202,19 +186,8 @@ func (b *batch) end() error {
 	if err := b.writeOwn(); err != nil {
 		return err
 	}
-	in := b.tx.Bucket(inBucket)
-	for _, id := range slices.Sorted(maps.Keys(b.in)) {
-		was, _ := binary.Uvarint(in.Get(docKey(id)))
-		n := int(was) + b.in[id]
-		var err error
-		if n > 0 {
-			err = in.Put(docKey(id), binary.AppendUvarint(nil, uint64(n)))
-		} else {
-			err = in.Delete(docKey(id))
-		}
-		if err != nil {
-			return err
-		}
+	if err := b.writeRefs(); err != nil {
+		return err
 	}
 	if b.roots {
 		if err := b.f.putRoots(b.tx); err != nil {

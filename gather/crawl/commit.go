@@ -14,6 +14,8 @@ const (
 	maxBatch  = 2048
 	maxWeight = 8 << 20
 	maxWait   = time.Second // of work that a crash may lose
+
+	linkWeight = 64 // about what a link takes until it is written
 )
 
 // commitAll hands pages to the Handler and then writes what is known of them, in
@@ -64,7 +66,7 @@ func (v *visit) batch(wait time.Duration) (w work, more bool) {
 				return w, false
 			}
 			w.pages = append(w.pages, p)
-			weight += p.Weight
+			weight += p.Weight + linkWeight*len(p.links)
 		case t := <-v.texts:
 			w.texts = append(w.texts, t)
 			weight += len(t.text)

@@ -28,7 +28,10 @@ import (
 //	queue   ServerID, order -> flags, DocID: what is to be fetched out of that order
 //	hand    DocID -> nothing: the documents of file trees that were asked for by their URL
 //	link    DocID -> the documents it refers to
-//	in      DocID -> how many documents of other servers refer to it
+//	in      DocID/128 -> of each of these, how many documents refer to it
+//	linked  ServerID/128 -> of each of these, how many servers refer to its documents, in how many links
+//	tie     ServerID, ServerID/128 -> of each of these that refers to the first, in how many links
+//	lost    DocID -> the server of one that was forgotten, while others refer to it
 //	sum     MD5, DocID -> nothing: the documents stored
 //	root    RootID -> how it is referred to in doc, how many documents it has
 //	hosts   RootID, ServerID -> nothing: the servers that count for a root
@@ -53,15 +56,16 @@ type DB struct {
 	lg    *slog.Logger
 	known known
 
-	mu       sync.Mutex // guards what follows, and most of a visit
-	visit    *visit     // the one that runs, or nil
-	last     DocID      // the last number given
-	servers  []Server   // by ServerID, from 1
-	byOrigin map[string]ServerID
-	roots    map[uint64]*rooted
-	rootIDs  []uint64 // by the number that stands for them in doc, from 1
-	dirty    map[ServerID]struct{}
-	deep     bool // the queue has entries
+	mu        sync.Mutex // guards what follows, and most of a visit
+	visit     *visit     // the one that runs, or nil
+	last      DocID      // the last number given
+	servers   []Server   // by ServerID, from 1
+	byOrigin  map[string]ServerID
+	roots     map[uint64]*rooted
+	rootIDs   []uint64 // by the number that stands for them in doc, from 1
+	dirty     map[ServerID]struct{}
+	deep      bool // the queue has entries
+	uncounted bool // it is of the format before this one
 }
 
 // rooted is what is kept of a root.
@@ -73,8 +77,12 @@ type rooted struct {
 }
 
 // format is what a database says that it is. History: "harvest frontier 1",
-// which was of other buckets and is converted; this.
-const format = "harvest crawl 2"
+// which was of other buckets and is converted; "harvest crawl 2", in which the
+// links that lead to servers were not counted, and are when it is opened; this.
+const (
+	format  = "harvest crawl 3"
+	format2 = "harvest crawl 2"
+)
 
 var (
 	metaBucket   = []byte("meta")
@@ -91,10 +99,13 @@ var (
 	rootBucket   = []byte("root")
 	hostsBucket  = []byte("hosts")
 	goneBucket   = []byte("gone")
+	linkedBucket = []byte("linked")
+	tieBucket    = []byte("tie")
+	lostBucket   = []byte("lost")
 )
 
 var buckets = [][]byte{metaBucket, serverBucket, robotsBucket, docBucket, seenBucket, ownBucket, queueBucket, handBucket,
-	linkBucket, inBucket, sumBucket, rootBucket, hostsBucket, goneBucket}
+	linkBucket, inBucket, sumBucket, rootBucket, hostsBucket, goneBucket, linkedBucket, tieBucket, lostBucket}
 
 // errRecord is what a damaged record is told by.
 var errRecord = errors.New("damaged record")
@@ -130,6 +141,11 @@ func OpenDB(path string, lg *slog.Logger) (_ *DB, err error) {
 			return nil, fmt.Errorf("converting frontier.db: %w", err)
 		}
 	}
+	if f.uncounted {
+		if err := f.countLinks(); err != nil {
+			return nil, fmt.Errorf("counting links: %w", err)
+		}
+	}
 	if err := f.finish(); err != nil {
 		return nil, err
 	}
@@ -145,7 +161,7 @@ func OpenDB(path string, lg *slog.Logger) (_ *DB, err error) {
 func (f *DB) begin() (whole bool, err error) {
 	return whole, f.db.Update(func(tx *bbolt.Tx) error {
 		if m := tx.Bucket(metaBucket); m != nil {
-			if have := m.Get([]byte("format")); string(have) == format {
+			if have := m.Get([]byte("format")); string(have) == format || string(have) == format2 {
 				whole = true
 				return nil
 			} else if have != nil {
@@ -169,7 +185,7 @@ func (f *DB) begin() (whole bool, err error) {
 func (f *DB) finish() error {
 	return f.db.Update(func(tx *bbolt.Tx) error {
 		m := tx.Bucket(metaBucket)
-		if m.Get([]byte("format")) != nil {
+		if string(m.Get([]byte("format"))) == format {
 			return nil
 		}
 		return m.Put([]byte("format"), []byte(format))
@@ -190,6 +206,7 @@ func (f *DB) load() error {
 			return fmt.Errorf("seed: %w", errRecord)
 		}
 		f.known.seed = binary.BigEndian.Uint64(seed)
+		f.uncounted = string(tx.Bucket(metaBucket).Get([]byte("format"))) == format2
 		k, _ := tx.Bucket(queueBucket).Cursor().First()
 		f.deep = k != nil
 		return errors.Join(f.loadServers(tx), f.loadRoots(tx), f.loadSeen(tx))

@@ -51,6 +51,7 @@ type Doc struct {
 	Parent    DocID // the page or folder in which it was met first, 0 for none
 	Submitted int   // how often strangers asked for it
 	InLinks   int   // documents of other servers that refer to it
+	Inbound   int   // documents that do, of any
 
 	Visit    uint64    // that dealt with it last
 	Checked  time.Time // when its server last answered for it
@@ -269,7 +270,8 @@ func (f *DB) Doc(id DocID) (d Doc, err error) {
 		if d, ok = f.read(tx, id); !ok {
 			return fmt.Errorf("document %d: %w", id, iofs.ErrNotExist)
 		}
-		d.InLinks = inLinks(tx, id)
+		r := getRef(tx.Bucket(inBucket), uint32(id))
+		d.InLinks, d.Inbound = r.others, r.all
 		return nil
 	})
 	return d, err
@@ -286,12 +288,14 @@ func (f *DB) Documents(ctx context.Context, after string) iter.Seq2[Doc, error] 
 		}
 		from = d.ID + 1
 	}
+	var in refReader
 	return scanned(ctx, f, docBucket, docKey(from), func(tx *bbolt.Tx, k, v []byte) (Doc, error) {
 		f.mu.Lock()
 		d, err := f.decode(k, v)
 		f.mu.Unlock()
 		if err == nil {
-			d.InLinks = inLinks(tx, d.ID)
+			r := in.get(tx, uint32(d.ID))
+			d.InLinks, d.Inbound = r.others, r.all
 		}
 		return d, err
 	})

@@ -85,9 +85,3 @@ func (f *DB) In(ctx context.Context, id DocID) iter.Seq2[DocID, error] {
 		}
 	}
 }
-
-// inLinks returns how many documents of other servers refer to one.
-func inLinks(tx *bbolt.Tx, id DocID) int {
-	n, _ := binary.Uvarint(tx.Bucket(inBucket).Get(docKey(id)))
-	return int(n)
-}

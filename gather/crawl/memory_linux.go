@@ -37,8 +37,12 @@ func freeTable[T uint64 | DocID](t []T) {
 // they are many. They stay in the page cache and come back at a fault each.
 // Without it the kernel, which maps sixteen pages around each one touched, soon
 // has the whole file in the process.
-func forget(db *bbolt.DB) error {
-	if mapped() < forgetAbove {
+func forget(db *bbolt.DB) error { return forgetPast(db, forgetAbove) }
+
+// forgetPast is forget for who looks at much, here and there, and is quicker when
+// more of it stays.
+func forgetPast(db *bbolt.DB, most int64) error {
+	if mapped() < most {
 		return nil
 	}
 	return db.View(func(tx *bbolt.Tx) error {
@@ -58,7 +62,7 @@ func forgetIn(tx *bbolt.Tx) {
 
 // forgetAbove is how many bytes of files the process may have mapped, its own
 // program among them.
-const forgetAbove = 48 << 20
+const forgetAbove = 64 << 20
 
 // mapped returns how many bytes of files are mapped into the process, and are
 // there; when that cannot be told, very many.

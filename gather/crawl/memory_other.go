@@ -10,4 +10,6 @@ func freeTable[T uint64 | DocID]([]T) {}
 
 func forget(*bbolt.DB) error { return nil }
 
+func forgetPast(*bbolt.DB, int64) error { return nil }
+
 func forgetIn(*bbolt.Tx) {}

@@ -10,6 +10,7 @@ import (
 	iofs "io/fs"
 	"iter"
 	"os"
+	"slices"
 	"sync"
 	"syscall"
 )
@@ -66,6 +67,31 @@ func (s *Store) Stat(oid OID) (Entry, error) {
 		err = fmt.Errorf("object %s: %w", oid, iofs.ErrNotExist)
 	}
 	return r.Entry, err
+}
+
+// Holds reports of each of some objects whether it is there. Many at once cost less
+// than one at a time.
+func (s *Store) Holds(oids []OID) ([]bool, error) {
+	order := make([]int, len(oids)) // as the index has them
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(oids[a][:], oids[b][:]) })
+	held := make([]bool, len(oids))
+	err := s.view(func(v view) error {
+		for n, i := range order {
+			if n%forgetEvery == forgetEvery-1 {
+				s.forget(v.obj.Tx())
+			}
+			r, ok, err := v.state(oids[i])
+			if err != nil {
+				return err
+			}
+			held[i] = ok && !r.gone
+		}
+		return nil
+	})
+	return held, err
 }
 
 // state returns the latest state of an object, of a deleted one too.

@@ -222,6 +222,7 @@ func (m *model) check(t *testing.T, s *Store, after uint64) {
 			t.Fatalf("object %s: got %q %+v %v, want %q, change %d", oid, b, e, err, c.Body, m.changed[oid])
 		}
 	}
+	m.checkHolds(t, s)
 	slices.SortFunc(oids, func(a, b OID) int { return bytes.Compare(a[:], b[:]) })
 	var scanned []OID
 	for e, err := range s.Scan(ctx, "", "") {
@@ -241,6 +242,26 @@ func (m *model) check(t *testing.T, s *Store, after uint64) {
 	m.checkStream(t, s)
 	checkDigest(t, s)
 	m.checkNames(t, s)
+}
+
+// checkHolds asks for all objects there ever were at once, some twice, and for one
+// that never was.
+func (m *model) checkHolds(t *testing.T, s *Store) {
+	t.Helper()
+	oids := []OID{{1}}
+	for oid := range m.changed {
+		oids = append(oids, oid)
+	}
+	oids = append(oids, oids[:len(oids)/2]...)
+	held, err := s.Holds(oids)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, oid := range oids {
+		if _, want := m.objects[oid]; held[i] != want {
+			t.Fatalf("object %s: got %t, want %t", oid, held[i], want)
+		}
+	}
 }
 
 func (m *model) checkChanges(t *testing.T, s *Store, after uint64) {

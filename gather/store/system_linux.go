@@ -26,7 +26,7 @@ func (s *Store) forget(tx *bbolt.Tx) {
 
 // forgetAbove is how many bytes of files the process may have mapped, its own
 // program among them.
-const forgetAbove = 32 << 20
+const forgetAbove = 64 << 20
 
 // mapped returns how many bytes of files are mapped into the process, and are
 // there; when that cannot be told, very many.
