@@ -25,6 +25,15 @@ var summarizers = func() map[string]entry {
 		markupFamily(),
 		sourceFamily(),
 		documentFamily(),
+		objectFamily(),
+		changeFamily(),
+		packageFamily(),
+		mailFamily(),
+		xmlFamily(),
+		dataFamily(),
+		noteFamily(),
+		lightFamily(),
+		formFamily(),
 	} {
 		maps.Copy(m, family)
 	}
@@ -34,8 +43,7 @@ var summarizers = func() map[string]entry {
 // textFamily are the types of plain text.
 func textFamily() map[string]entry {
 	m := make(map[string]entry)
-	for _, typ := range []string{"Text", "README", "FAQ", "Troff", "XML", "JSON", "CSS", "Patch", "Mail", "Tex", "RFC",
-		"Configuration", "DotFile", "SGML", "FormattedText"} {
+	for _, typ := range []string{"Text", "README", "FAQ", "Troff", "CSS", "Tex", "FormattedText"} {
 		m[typ] = entry{sum: sumText}
 	}
 	return m
