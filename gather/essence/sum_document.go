@@ -20,6 +20,7 @@ type document struct {
 	created, modified                string // as isoTime has them
 	keywords                         []string
 	headings, links, comments        []string
+	name                             string // the title where nothing else tells one
 	pages                            int
 	text                             []byte
 	more                             []soif.Attr // attributes of this format
@@ -116,6 +117,9 @@ func (d *document) put(w *worker, o *soif.Object, c *content) {
 	}
 	if title == "" {
 		title, rest = firstLine(text)
+	}
+	if title == "" {
+		title = d.name
 	}
 	description := words(d.description)
 	if description == "" && d.abstract == "" {

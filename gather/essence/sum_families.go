@@ -6,6 +6,12 @@ func documentFamily() map[string]entry {
 		"Pdf":         {sum: sumPDF, bytes: true},
 		"EPUB":        {sum: sumEPUB, bytes: true},
 		"FictionBook": {sum: sumFictionBook},
+		"Image":       {sum: sumImage, bytes: true},
+		"Audio":       {sum: sumAudio, bytes: true},
+		"Video":       {sum: sumVideo, bytes: true},
+		"Font":        {sum: sumFont, bytes: true},
+		"SVG":         {sum: sumSVG},
+		"RTF":         {sum: sumRTF, bytes: true},
 	}
 	for _, typ := range []string{"Word", "Excel", "PowerPoint", "Visio"} {
 		m[typ] = entry{sum: sumOOXML, bytes: true}
