@@ -68,9 +68,9 @@ func (w *worker) imageMeta(c *content, d *document, h *header, r io.ReadSeeker, 
 				return err
 			}
 			if name := telling[t.Tag]; name != "" && tags[name] == "" {
-				tags[name] = tagText(t.Value)
+				tags[name] = exifText(t.Value)
 			} else if t.Tag == "Keywords" && len(d.keywords) < 100 {
-				d.keywords = append(d.keywords, tagText(t.Value))
+				d.keywords = append(d.keywords, exifText(t.Value))
 			}
 			return nil
 		},
@@ -108,8 +108,8 @@ var telling = map[string]string{
 	"Keywords": "keywords", "City": "City", "Country-PrimaryLocationName": "Country", "Credit": "Credit", "Source": "Source", "DateCreated": "day",
 }
 
-// tagText is a value of a tag as text.
-func tagText(v any) string {
+// exifText is a value of a tag as text.
+func exifText(v any) string {
 	var s string
 	switch v := v.(type) {
 	case string:
