@@ -14,6 +14,7 @@ import (
 
 	"harvest/fs"
 	"harvest/fs/ndb"
+	"harvest/gather/catalog"
 )
 
 // A tree is the root of everything that is served: see docs/harvest.4.md.
@@ -26,6 +27,7 @@ import (
 //	events     services and doors as they come and go
 //	gather/    Gatherers
 //	broker/    Brokers
+//	soif/      checks, cleans and converts what is written there
 type tree struct {
 	kinds  map[string]fs.Dir // of service: gather, broker
 	level  *slog.LevelVar
@@ -69,6 +71,7 @@ func (t *tree) files() fs.Dir {
 	for kind, d := range t.kinds {
 		nodes[kind] = d
 	}
+	nodes["soif"] = catalog.Files(ids("soif"))
 	return fs.Static(fs.RootPath, nodes)
 }
 

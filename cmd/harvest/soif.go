@@ -8,13 +8,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/pflag"
 
+	"harvest/gather/catalog"
 	"harvest/gather/soif"
 )
 
@@ -22,6 +23,8 @@ const soifUsage = `usage: harvest soif check [--limit BYTES] [FILE…]
        harvest soif fmt [--drop-invalid] [--drop-binary] [--keywords-limit BYTES] [--limit BYTES] [FILE…]
        harvest soif split [-d DIR] [--limit BYTES] [FILE…]
        harvest soif wrap [--url URL [--type TYPE]] [--attr NAME=VALUE]… [NAME]
+       harvest soif convert [--from FORMAT] [--to FORMAT] [--url URL] [FILE…]
+       harvest soif clean [FILE…]
        harvest soif schema [TYPE…]
 `
 
@@ -60,7 +63,7 @@ func soifCommand(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 
 func (t *soifTool) run(args []string) error {
 	if len(args) == 0 {
-		return usagef("check, fmt, split, wrap or schema?")
+		return usagef("check, fmt, split, wrap, convert, clean or schema?")
 	}
 	fl := pflag.NewFlagSet("soif "+args[0], pflag.ContinueOnError)
 	fl.SortFlags = false
@@ -78,13 +81,17 @@ func (t *soifTool) run(args []string) error {
 		do = t.wrap(fl)
 	case "schema":
 		do = t.schema
+	case "convert":
+		do = t.convert(fl)
+	case "clean":
+		do = t.clean
 	case "-h", "--help", "help":
 		fmt.Fprint(t.out, soifUsage)
 		return nil
 	default:
 		return usagef("%s: unknown command", args[0])
 	}
-	if args[0] != "wrap" && args[0] != "schema" {
+	if args[0] == "check" || args[0] == "fmt" || args[0] == "split" {
 		fl.Int64Var(&t.limit, "limit", 64<<20, "bytes that one object may have")
 	}
 	if err := fl.Parse(args[1:]); errors.Is(err, pflag.ErrHelp) {
@@ -248,7 +255,7 @@ func (t *soifTool) format(fl *pflag.FlagSet) func([]string) error {
 					return nil
 				}
 			}
-			clean(&c.Object, *dropBinary, int(*keywords))
+			c.Object.Clean(*dropBinary, int(*keywords))
 			if !s.framed {
 				return plain.Encode(&c.Object)
 			}
@@ -282,60 +289,6 @@ func (t *soifTool) format(fl *pflag.FlagSet) func([]string) error {
 
 // errStop ends a run whose trouble has been told.
 var errStop = errors.New("stop")
-
-// clean takes binary attributes out of o and cuts long Keywords.
-func clean(o *soif.Object, binary bool, keywords int) {
-	kept := o.Attrs[:0]
-	for _, a := range o.Attrs {
-		if binary && isBinary(a.Value) {
-			continue
-		}
-		if keywords > 0 && isKeywords(a.Name) {
-			a.Value = cutWords(a.Value, keywords)
-		}
-		kept = append(kept, a)
-	}
-	o.Attrs = kept
-}
-
-// isBinary reports whether b has a control character that text has not.
-func isBinary(b []byte) bool {
-	for _, c := range b {
-		if c < ' ' && !(c >= '\b' && c <= '\r') && c != '\x1b' || c == 0x7f {
-			return true
-		}
-	}
-	return false
-}
-
-// isKeywords reports whether name is Keywords, perhaps of a member, perhaps
-// numbered.
-func isKeywords(name string) bool {
-	for range soif.Depth(name) {
-		_, name, _ = strings.Cut(name, "-")
-	}
-	o := soif.Object{Attrs: []soif.Attr{{Name: name}}}
-	for range o.Values("Keywords") {
-		return true
-	}
-	return false
-}
-
-// cutWords cuts b to at most n bytes, after a word if there is one that fits,
-// and not inside of a character.
-func cutWords(b []byte, n int) []byte {
-	if len(b) <= n {
-		return b
-	}
-	head := b[:n]
-	if i := bytes.LastIndexAny(b[:n+1], " \t\r\n"); i > 0 {
-		return bytes.TrimRight(head[:i], " \t\r\n")
-	}
-	for len(head) > 0 && !utf8.RuneStart(b[len(head)]) {
-		head = head[:len(head)-1]
-	}
-	return head
-}
 
 func (t *soifTool) split(fl *pflag.FlagSet) func([]string) error {
 	dir := fl.StringP("dir", "d", ".", "where the files are made; made itself if it is not there")
@@ -415,6 +368,95 @@ func (t *soifTool) wrap(fl *pflag.FlagSet) func([]string) error {
 		}
 		return nil
 	}
+}
+
+// convert reads catalogues of one format and writes one of another.
+func (t *soifTool) convert(fl *pflag.FlagSet) func([]string) error {
+	formats := strings.Join(catalog.Formats(), ", ")
+	from := fl.String("from", "soif", "what is read: "+formats)
+	to := fl.String("to", "soif", "what is written, likewise")
+	base := fl.String("url", "", "URL of the catalogue: a record without its own is URL#KEY")
+	return func(files []string) error {
+		for _, f := range []string{*from, *to} {
+			if !slices.Contains(catalog.Formats(), f) {
+				return usagef("%s: there are the formats %s", f, formats)
+			}
+		}
+		w, err := catalog.NewWriter(*to, t.out)
+		if err != nil {
+			return err
+		}
+		if len(files) == 0 {
+			files = []string{"-"}
+		}
+		for _, name := range files {
+			if err := t.records(name, *from, *base, func(o *soif.Object) error {
+				if _, ok := o.Get("Update-Time"); !ok && *to == "soif" {
+					o.Add("Update-Time", strconv.AppendInt(nil, time.Now().Unix(), 10))
+				}
+				return w.Write(o)
+			}); err != nil {
+				return err
+			}
+		}
+		return w.Close()
+	}
+}
+
+// records reads the records of a file. What is none of the format is told, and ends
+// the file.
+func (t *soifTool) records(name, format, base string, do func(*soif.Object) error) error {
+	r, shown := t.in, "stdin"
+	if name != "-" {
+		f, err := os.Open(name)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		r, shown = f, name
+	}
+	in, err := catalog.NewReader(format, r, catalog.Options{Base: base})
+	if err != nil {
+		return err
+	}
+	for {
+		o, err := in.Next()
+		if at, ok := errors.AsType[*catalog.Error](err); ok {
+			t.failed = true
+			fmt.Fprintf(t.err, "harvest: %s:%d:%d: %s\n", shown, at.Line, at.Col, at.Text)
+			return nil
+		}
+		if err == io.EOF {
+			return nil
+		}
+		if err == nil {
+			err = do(&o)
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", shown, err)
+		}
+	}
+}
+
+// clean is fmt with all that it can leave out.
+func (t *soifTool) clean(files []string) error {
+	e := soif.NewEncoder(t.out)
+	drop := func(s *soifStream, err error) error {
+		s.tell(t.err, "harvest: dropped: ", err)
+		return nil
+	}
+	return t.each(files, func(s *soifStream, c *soif.Change) error {
+		if err := s.check(c); err != nil {
+			return drop(s, err)
+		}
+		c.Object.Clean(true, catalog.KeywordsLimit)
+		return e.Encode(&c.Object)
+	}, func(s *soifStream, err error) error {
+		if errors.Is(err, soif.ErrNoCursor) {
+			return nil
+		}
+		return drop(s, err)
+	})
 }
 
 func (t *soifTool) schema(types []string) error {

@@ -25,7 +25,7 @@ func TestSoifCommand(t *testing.T) {
 		code     int
 		out, err string // of err, the beginning
 	}{
-		{"", "", 2, "", "harvest soif: check, fmt, split, wrap or schema?\nusage: "},
+		{"", "", 2, "", "harvest soif: check, fmt, split, wrap, convert, clean or schema?\nusage: "},
 		{"mend", "", 2, "", "harvest soif: mend: unknown command\nusage: "},
 		{"check --mend", "", 2, "", "harvest soif: unknown flag: --mend\nusage: "},
 		{"check --limit -1", "", 2, "", "harvest soif: --limit -1: less than 0\n"},
@@ -51,6 +51,14 @@ func TestSoifCommand(t *testing.T) {
 			"harvest: dropped: stdin:7:90: http://x/bad: Title: size is wrong: after 1 bytes stands 'o', not white space\n" +
 				"harvest: dropped: stdin:9:112: http://x/no: Update-Time: mandatory attribute is missing\n"},
 		{"fmt", soifNoTime, 0, soifNoTime, ""},
+		{"clean", soifGood + soifBad + "@FILE { http://x/c\nUpdate-Time{1}:\t1\nIcon{1}:\t\x00\nKeywords{9000}:\t" + strings.Repeat("key ", 2250) + "\n}\n", 0,
+			soifGood + "@FILE { http://x/c\nUpdate-Time{1}:\t1\nKeywords{8191}:\t" + strings.Repeat("key ", 2047) + "key\n}\n", "harvest: dropped: stdin:7:90: http://x/bad"},
+		{"convert --from bibtex --to jsonl --url http://b", "@book{k, title={T}}", 0,
+			`{"Template-Type":"DOCUMENT","URL":"http://b#k","Entry-Type":"book","Citation-Key":"k","Title":"T"}` + "\n", ""},
+		{"convert --to csv", soifGood + soifNoTime, 0, "Template-Type,URL,Update-Time,Title,File-Size\nFILE,http://x/a,1,a,\nFILE,http://x/no,,n,?\n", ""},
+		{"convert --from csv", "URL,Update-Time\nhttp://x,7\n1,2,3\n", 1, "@FILE { http://x\nUpdate-Time{1}:\t7\n}\n", "harvest: stdin:3:1: 3 fields, and 2 columns"},
+		{"convert --from marc", "", 2, "", "harvest soif: marc: there are the formats atom, bibtex, csv,"},
+		{"convert no/such/file", "", 1, "", "harvest: open no/such/file: no such file or directory\n"},
 		{"fmt", "\n" + soifUpdate, 0, soifUpdate, ""},
 		{"fmt", noCursor, 0, noCursor, ""},
 		{"fmt", soifUpdate[:70], 1, soifUpdate[:36], "harvest: stdin:7:70: http://x/a: input ends before the closing }"},
