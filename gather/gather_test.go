@@ -28,13 +28,14 @@ import (
 	"harvest/fs/fstest"
 	"harvest/fs/ndb"
 	"harvest/gather/crawl"
+	"harvest/gather/essence"
 	"harvest/gather/essence/jail"
 	"harvest/gather/fetch"
 	"harvest/gather/soif"
 )
 
 func TestMain(m *testing.M) {
-	jail.Main()
+	jail.Main(essence.Inside()...)
 	if dir := os.Getenv("HARVEST_TEST_GATHER"); dir != "" {
 		child(dir)
 		return

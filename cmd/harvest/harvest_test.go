@@ -15,11 +15,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"harvest/fs/fuse"
+	"harvest/gather/essence"
 	"harvest/gather/essence/jail"
 )
 
 func TestMain(m *testing.M) {
-	jail.Main()
+	jail.Main(essence.Inside()...)
 	testscript.Main(m, map[string]func(){"harvest": main})
 }
 

@@ -17,11 +17,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"harvest/fs"
+	"harvest/gather/essence"
 	"harvest/gather/essence/jail"
 )
 
 func main() {
-	jail.Main() // in a process that is to be jailed: does not return
+	jail.Main(essence.Inside()...) // in a process that is to be jailed: does not return
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	code := run(ctx, os.Args[1:], std{os.Stdin, os.Stdout, os.Stderr})
 	stop()

@@ -45,7 +45,8 @@ type Input struct {
 	Rest     io.Reader // nil when Head is all
 	FullText bool      // keep the text as Full-Text
 	Limits   Limits
-	Tables   *Tables // what its user has set; nil: nothing
+	Tables   *Tables   // what its user has set; nil: nothing
+	Programs *Programs // what its user has brought; nil: nothing
 }
 
 // Limits bound what a summary costs and holds. A field of zero means its default.
@@ -104,7 +105,7 @@ func (t Trace) String() string {
 // Time-to-Live and Refresh-Rate are there when a rule has set them, and good. An
 // error is one of reading, or of ctx, or wraps ErrDeleted; hostile content is none.
 func Summarize(ctx context.Context, in Input) (soif.Object, Trace, error) {
-	w := &worker{ctx: ctx, lim: in.Limits, full: in.FullText, tab: in.Tables}
+	w := &worker{ctx: ctx, lim: in.Limits, full: in.FullText, tab: in.Tables, brings: in.Programs, url: in.URL}
 	if w.tab == nil {
 		w.tab = ownTables()
 	}
@@ -161,6 +162,8 @@ type worker struct {
 	lim     Limits
 	full    bool
 	tab     *Tables
+	brings  *Programs
+	url     string     // of the object, whatever member of it is looked at
 	opened  []*os.File // by whole
 	text    int        // bytes of Full-Text left
 	out     int64      // bytes that unnesting has yielded
@@ -239,11 +242,14 @@ func (w *worker) leaf(o *soif.Object, c *content, k *kind, why string) {
 	if !ok && k.text {
 		e, ok = entry{sum: sumText}, true
 	}
-	if !ok {
+	if !ok && !w.brings.summarizes(k.name) {
 		w.step(c, "select", "none", "no summarizer for "+k.name)
 		return
 	}
 	w.step(c, "select", "accepted", why)
+	if w.brought(o, c) || !ok {
+		return
+	}
 	text := c.head
 	if c.opt.head > 0 {
 		text = text[:min(len(text), c.opt.head)]
@@ -269,6 +275,8 @@ func (w *worker) leaf(o *soif.Object, c *content, k *kind, why string) {
 // a SourceDistribution that gzip has packed.
 func (w *worker) container(k *kind, c *content) string {
 	switch {
+	case w.brings.summarizes(k.name):
+		return ""
 	case containers[k.name]:
 		return k.name
 	case summarizers[k.name].sum == nil && c.form != "" && containers[c.form]:

@@ -8,6 +8,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	jail.Main()
+	jail.Main(Inside()...)
 	os.Exit(m.Run())
 }

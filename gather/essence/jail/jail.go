@@ -85,6 +85,9 @@ type Bound struct{ what string }
 
 func (b *Bound) Error() string { return b.what }
 
+// Met makes a Bound of what a caller bounds itself, for Kill.
+func Met(format string, arg ...any) *Bound { return &Bound{fmt.Sprintf(format, arg...)} }
+
 // An Exit is the error of a program that ended in failure by itself.
 type Exit struct {
 	Code   int    // -1 when a signal ended it
@@ -193,7 +196,7 @@ func (b *bounded) Read(q []byte) (int, error) {
 	}
 	n, err := b.r.Read(q)
 	if b.left -= int64(n); b.left < 0 {
-		what := &Bound{fmt.Sprintf("killed: it wrote more than %d bytes", b.max)}
+		what := Met("killed: it wrote more than %d bytes", b.max)
 		b.p.Kill(what)
 		return n - 1, what
 	}

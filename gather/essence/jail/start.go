@@ -192,7 +192,7 @@ func (p *Process) run(ctx context.Context, wall time.Duration, memory int64, out
 		return
 	}
 	stopWatch := context.AfterFunc(ctx, func() { p.Kill(context.Cause(ctx)) })
-	clock := time.AfterFunc(wall, func() { p.Kill(&Bound{fmt.Sprintf("killed: it took longer than %v", wall)}) })
+	clock := time.AfterFunc(wall, func() { p.Kill(Met("killed: it took longer than %v", wall)) })
 	begun <- nil
 	var watch sync.WaitGroup
 	ended := make(chan struct{})
@@ -214,6 +214,9 @@ func exitOf(err error, said string, ground int) error {
 		return nil
 	case !errors.As(err, &e):
 		return err
+	}
+	if strings.HasPrefix(said, "fatal error: ") && strings.Contains(said, "memory") { // of Go: of a function inside
+		return Met("it ran out of the memory that it may have")
 	}
 	x := &Exit{Code: e.ExitCode(), Said: said}
 	st := e.Sys().(syscall.WaitStatus)

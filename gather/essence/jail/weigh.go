@@ -39,7 +39,7 @@ func (p *Process) weigh(max int64, ended <-chan struct{}) {
 			held += resident(below)
 		}
 		if held > max {
-			p.Kill(&Bound{fmt.Sprintf("killed: it held more than %d bytes of memory", max)})
+			p.Kill(Met("killed: it held more than %d bytes of memory", max))
 			return
 		}
 	}
