@@ -602,11 +602,15 @@ func (b *Broker) stop(yes bool) error {
 	return nil
 }
 
-// removable tells that nothing is lost, or that its loss is meant.
-func (b *Broker) removable() bool {
+// Removable says why the Broker may not be removed now: nil when nothing would be
+// lost, or its loss is meant.
+func (b *Broker) Removable() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.stopped || len(b.sources) == 0 && b.store.Count() == 0
+	if b.stopped || len(b.sources) == 0 && b.store.Count() == 0 {
+		return nil
+	}
+	return fmt.Errorf("write stop to its ctl first: %w", syscall.ENOTEMPTY)
 }
 
 func (b *Broker) configText() string {

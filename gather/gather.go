@@ -602,8 +602,9 @@ func (g *Gatherer) compact(ctx context.Context, _ []string) error {
 	return errors.Join(err, g.store.Compact(ctx))
 }
 
-// removable says why the Gatherer may not be removed now, nil if it may.
-func (g *Gatherer) removable() error {
+// Removable says why the Gatherer may not be removed now, nil if it may: it was
+// stopped, or has neither objects nor anything to do.
+func (g *Gatherer) Removable() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	switch {

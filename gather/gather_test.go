@@ -466,7 +466,7 @@ func TestEvery(t *testing.T) {
 func TestGatherers(t *testing.T) {
 	dir := t.TempDir()
 	lg := slog.New(slog.DiscardHandler)
-	open := func() (*Gatherers, func()) {
+	open := func() (*fs.Services[*Gatherer], func()) {
 		a, err := OpenAll(dir, lg, Options{Version: "1"})
 		if err != nil {
 			t.Fatal(err)
@@ -716,8 +716,7 @@ func TestBroken(t *testing.T) {
 	fstest.Dir(t, n.(fs.Dir), fstest.Options{})
 }
 
-// TestRmdir: what holds objects goes only when it was stopped, and its name is
-// taken as long as anything of it is there.
+// TestRmdir: what holds objects goes only when it was stopped.
 func TestRmdir(t *testing.T) {
 	src, dir := t.TempDir(), t.TempDir()
 	write(t, src+"/a.txt", "a text\n")
@@ -760,34 +759,13 @@ func TestRmdir(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Its Run has been told to end and does not yet.
-	m := a.all["docs"]
-	leaving := make(chan struct{})
-	m.cancel, m.done = func() { close(leaving) }, make(chan struct{})
-	removed := make(chan error, 1)
-	go func() { removed <- rmdir() }()
-	<-leaving
-	if err := mkdir(); !errors.Is(err, syscall.EBUSY) {
-		t.Errorf("mkdir of what is being removed: got %v, want busy", err)
-	}
-	for what, err := range map[string]error{"rmdir": rmdir(), "open": second(a.Get("docs"))} {
-		if !errors.Is(err, iofs.ErrNotExist) {
-			t.Errorf("%s of what is being removed: got %v, want that it does not exist", what, err)
-		}
-	}
-	for e := range d.List(t.Context(), "") {
-		t.Errorf("%s is listed while it is being removed", e.Name)
-	}
-	close(m.done)
-	if err := <-removed; err != nil {
+	if err := rmdir(); err != nil {
 		t.Errorf("rmdir of one that is stopped: %v", err)
 	}
 	if err := mkdir(); err != nil {
 		t.Errorf("mkdir after rmdir: %v", err)
 	}
 }
-
-func second(_ *Gatherer, err error) error { return err }
 
 // TestHostile: no file stops a run.
 func TestHostile(t *testing.T) {

@@ -33,8 +33,8 @@ type process struct {
 	bus     *fs.Bus
 	tree    *tree
 	root    fs.Dir
-	gather  *gather.Gatherers
-	broker  *broker.Brokers
+	gather  *fs.Services[*gather.Gatherer]
+	broker  *fs.Services[*broker.Broker]
 	lock    *os.File
 	stopped context.Context // ends when the tree's ctl is told stop
 }
