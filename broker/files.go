@@ -20,6 +20,8 @@ import (
 //		QUERY/  status hits summary soif why plan suggest 001.soif …
 //	similar/
 //		OID/    the same but suggest
+//	views/      see files_views.go
+//	by/         see files_by.go
 //
 // In q, a result is the object itself: 001.soif has the qid of
 // objects/3f/3fa9….soif, and the folder belongs to one answer; after the index
@@ -95,6 +97,7 @@ func (s *shown) build() {
 	nodes["q"] = namedDir{b}
 	nodes["similar"] = similarDir{b}
 	nodes["views"] = viewsDir{b: b}
+	nodes["by"] = byDir{b: b}
 	s.events.Nodes(nodes, "events", b.id)
 	s.log.Nodes(nodes, "log", b.id)
 	s.dir = fs.Static(b.id("dir"), nodes)

@@ -34,6 +34,8 @@ func (b *Broker) queryFiles(now func() page, vers func() uint32, id func(name st
 	nodes := b.pageFiles(now, vers, id)
 	path := id("suggest")
 	nodes["suggest"] = atOpen{path, vers, func() fs.File { return fs.Stream(path, vers(), now().writeSuggest) }}
+	refine := id("refine")
+	nodes["refine"] = atOpen{refine, vers, func() fs.File { return fs.Stream(refine, vers(), now().writeRefine) }}
 	return nodes
 }
 
