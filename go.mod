@@ -18,6 +18,8 @@ require (
 	github.com/landlock-lsm/go-landlock v0.11.0
 	github.com/mmcdole/gofeed v1.4.2
 	github.com/nlnwa/whatwg-url v0.6.2
+	github.com/nwaples/rardecode/v2 v2.4.6
+	github.com/pierrec/lz4/v4 v4.1.33
 	github.com/richardlehane/mscfb v1.0.9
 	github.com/richardlehane/msoleps v1.0.6
 	github.com/rogpeppe/go-internal v1.16.0

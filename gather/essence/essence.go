@@ -12,6 +12,7 @@
 package essence
 
 import (
+	"bytes"
 	"context"
 	"crypto/md5"
 	"encoding/hex"
@@ -26,6 +27,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"harvest/gather/essence/unpack"
 	"harvest/gather/soif"
 )
 
@@ -47,6 +49,11 @@ type Input struct {
 	Limits   Limits
 	Tables   *Tables   // what its user has set; nil: nothing
 	Programs *Programs // what its user has brought; nil: nothing
+
+	// Member takes the objects that are made of members, where the table unnest
+	// says so, each as soon as it is made; its error ends Summarize. Without it
+	// they are described in the object itself.
+	Member func(ctx context.Context, m Member) error
 }
 
 // Limits bound what a summary costs and holds. A field of zero means its default.
@@ -56,8 +63,8 @@ type Limits struct {
 	Head    int   // bytes that a summary is made of, where Input.Head does not say; 1 MiB
 	Out     int64 // bytes that unnesting may yield; 256 MiB
 	Ratio   int64 // that yield over what it was made from, once past 10 MiB; 200
-	Depth   int   // levels of nesting; 8
-	Members int   // of all archives in an object; 1,000
+	Depth   int   // levels of nesting, whatever the table unnest says; 32
+	Members int   // of all containers in an object, whatever it says; 100,000
 }
 
 func (l *Limits) defaults() {
@@ -69,8 +76,8 @@ func (l *Limits) defaults() {
 	set(&l.Text, 1<<20)
 	set(&l.Attr, 8<<10)
 	set(&l.Head, 1<<20)
-	set(&l.Depth, 8)
-	set(&l.Members, 1000)
+	set(&l.Depth, 32)
+	set(&l.Members, 100_000)
 	if l.Out <= 0 {
 		l.Out = 256 << 20
 	}
@@ -117,10 +124,11 @@ func Summarize(ctx context.Context, in Input) (soif.Object, Trace, error) {
 		name = nameOf(in.URL)
 	}
 	r := newDigest(ctx, in.Head, in.Rest)
-	c := &content{url: in.URL, name: name, declared: in.Type, head: in.Head, rest: r}
+	w.base, w.member = r, in.Member
+	c := &content{url: in.URL, at: in.URL, name: name, declared: in.Type, head: in.Head, rest: r}
 	if len(in.Head) == 0 && in.Rest != nil {
 		c, _ = w.nested(name, "", r)
-		c.url, c.declared = in.URL, in.Type
+		c.url, c.at, c.declared = in.URL, in.URL, in.Type
 	}
 	var body soif.Object
 	w.safely(&body, c, 0)
@@ -129,6 +137,9 @@ func Summarize(ctx context.Context, in Input) (soif.Object, Trace, error) {
 	}
 	if err := ctx.Err(); err != nil {
 		return soif.Object{}, w.trace, err
+	}
+	if w.failed != nil {
+		return soif.Object{}, w.trace, w.failed
 	}
 
 	o := soif.Object{Type: "FILE", URL: in.URL, Attrs: make([]soif.Attr, 0, len(body.Attrs)+8)}
@@ -147,9 +158,7 @@ func Summarize(ctx context.Context, in Input) (soif.Object, Trace, error) {
 	if err := w.finish(&o, c); err != nil {
 		return o, w.trace, err
 	}
-	if len(w.limits) > 0 {
-		add(&o, "Summary-Limit", strings.Join(w.limits, "\n"))
-	}
+	add(&o, "Summary-Limit", w.limitText())
 	return o, w.trace, nil
 }
 
@@ -165,11 +174,21 @@ type worker struct {
 	brings  *Programs
 	url     string     // of the object, whatever member of it is looked at
 	opened  []*os.File // by whole
+	held    int        // bytes in memory, by whole
 	text    int        // bytes of Full-Text left
 	out     int64      // bytes that unnesting has yielded
 	members int
-	limits  []string // what was cut, and why
-	trace   Trace
+	cuts    []cutNote // what was cut, and why
+
+	member   func(context.Context, Member) error // takes members that are objects; may be nil
+	failed   error                               // what it said
+	base     *digest                             // the object as it comes
+	began    time.Time                           // when unnesting did
+	time     time.Duration                       // that it may take
+	reserved int64                               // memory of decoders
+	attrs    int                                 // of members, and the bytes of their values
+	bytes    int
+	trace    Trace
 }
 
 // A content is what is being summarized: an object, or a member of one.
@@ -187,11 +206,24 @@ type content struct {
 	rest     io.Reader
 	full     io.ReaderAt // all of it, once whole was called
 	size     int64       // of full
+
+	in     *content // that it was found in; nil of the object
+	at     string   // its URL, that of a member too
+	self   [16]byte // MD5 of its head, of a container
+	prefix int      // bytes that its attributes' names begin with
+	mark   int      // files that were open before it was
+	held   int      // bytes of full, in memory
 }
 
 // all is the content from its first byte.
 func (c *content) all() io.Reader {
-	return io.MultiReader(readerOf(c.head), c.rest)
+	if c.full != nil {
+		return io.NewSectionReader(c.full, 0, c.size)
+	}
+	if c.rest == nil {
+		return bytes.NewReader(c.head)
+	}
+	return io.MultiReader(bytes.NewReader(c.head), c.rest)
 }
 
 // safely summarizes a content and survives a summarizer that panics.
@@ -213,24 +245,23 @@ func (w *worker) summarize(o *soif.Object, c *content, depth int) {
 	if why == "" {
 		why = "no rule rejects it"
 	}
-	form := w.container(k, c)
+	form, policy := w.container(k, c)
 	switch {
 	case !wanted:
 		c.rejected = why
 		w.step(c, "select", "rejected", why)
 	case is(c.opt.typeOnly):
 		w.step(c, "select", "none", "options: typeonly")
-	case form == "":
+	case form == nil:
 		w.step(c, "unnest", "none", k.name+" is no container")
 		w.leaf(o, c, k, why)
-	case depth >= w.lim.Depth:
-		w.limit(c, fmt.Sprintf("nested more than %d deep", w.lim.Depth))
 	default:
-		c.typ = form
-		w.unnest(o, c, depth)
-		if form != k.name {
-			c.typ = k.name
+		if form.beside(k) {
+			w.leaf(o, c, k, why)
+			w.unnest(o, c, depth, form, &policy)
+			return
 		}
+		w.unnest(o, c, depth, form, &policy)
 		w.step(c, "select", "accepted", why)
 		w.step(c, "summarize", strconv.Itoa(len(o.Attrs))+" attributes", "what is in it")
 	}
@@ -256,7 +287,7 @@ func (w *worker) leaf(o *soif.Object, c *content, k *kind, why string) {
 	}
 	cut := c.opt.head > 0 && c.opt.head < len(c.head)
 	if !e.bytes {
-		text = decode(text, c.declared)
+		text = unpack.WithoutUU(decode(text, c.declared))
 	}
 	from := len(o.Attrs)
 	e.sum(w, o, c, text)
@@ -270,36 +301,22 @@ func (w *worker) leaf(o *soif.Object, c *content, k *kind, why string) {
 	w.step(c, "summarize", strconv.Itoa(len(o.Attrs))+" attributes", k.name)
 }
 
-// container is the type that a content is taken apart as, "" if it is not: its
-// own, or that of what its name promises less of than the content shows, as of
-// a SourceDistribution that gzip has packed.
-func (w *worker) container(k *kind, c *content) string {
-	switch {
-	case w.brings.summarizes(k.name):
-		return ""
-	case containers[k.name]:
-		return k.name
-	case summarizers[k.name].sum == nil && c.form != "" && containers[c.form]:
-		return c.form
-	}
-	return ""
-}
+// maxTrace bounds the steps that are told of an object and its members.
+const maxTrace = 10_000
 
 func (w *worker) step(c *content, step, result, rule string) {
-	if len(w.trace) < 4*w.lim.Members {
+	switch {
+	case len(w.trace) < maxTrace:
 		w.trace = append(w.trace, Step{c.path, step, result, rule})
+	case len(w.trace) == maxTrace:
+		w.trace = append(w.trace, Step{"", "trace", "cut", fmt.Sprintf("more than %d steps", maxTrace)})
 	}
 }
 
 // limit notes that a bound has been met, and what it was.
 func (w *worker) limit(c *content, what string) {
 	w.step(c, "select", "cut", what)
-	if c.path != "" {
-		what = c.path + ": " + what
-	}
-	if len(w.limits) < 20 {
-		w.limits = append(w.limits, what)
-	}
+	w.note(c.path, what)
 }
 
 // fullText keeps text as Full-Text, as far as there is room for it.
@@ -395,6 +412,8 @@ type digest struct {
 	md5 hash.Hash
 	n   int64
 	err error
+
+	waited time.Duration // for what is read
 }
 
 func newDigest(ctx context.Context, head []byte, rest io.Reader) *digest {
@@ -414,7 +433,9 @@ func (d *digest) Read(p []byte) (int, error) {
 		d.err = err
 		return 0, err
 	}
+	start := time.Now()
 	n, err := d.r.Read(p)
+	d.waited += time.Since(start)
 	d.md5.Write(p[:n])
 	d.n += int64(n)
 	d.err = err

@@ -207,7 +207,7 @@ type member struct {
 	body []byte
 }
 
-func archive(t testing.TB, members ...member) []byte {
+func tarOf(t testing.TB, members ...member) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -225,8 +225,8 @@ func archive(t testing.TB, members ...member) []byte {
 
 func TestUnnest(t *testing.T) {
 	page := []byte("<title>Innermost</title><p>Text in a page in an archive, compressed twice over.")
-	inner := zipped(t, archive(t, member{"doc/page.html", page}, member{"empty", nil}))
-	b := zipped(t, archive(t, member{"a/one.txt", []byte("One\n\nThe first of them.\n")}, member{"b/two.tgz", inner}))
+	inner := zipped(t, tarOf(t, member{"doc/page.html", page}, member{"empty", nil}))
+	b := zipped(t, tarOf(t, member{"a/one.txt", []byte("One\n\nThe first of them.\n")}, member{"b/two.tgz", inner}))
 	o, tr := sum(t, Input{URL: "http://site/all.tar.gz", Head: b, FullText: true})
 	for name, want := range map[string]string{
 		"Type":                          "GNUCompressedTar",
@@ -257,7 +257,7 @@ func TestUnnest(t *testing.T) {
 func TestBombs(t *testing.T) {
 	zeros := zipped(t, make([]byte, 32<<20))
 	deep := []byte("the end of it\n")
-	for range 20 {
+	for range 40 {
 		deep = zipped(t, deep)
 	}
 	var many []member
@@ -272,11 +272,11 @@ func TestBombs(t *testing.T) {
 	}{
 		{"ratio.gz", zeros, Limits{}, "unnesting stopped: more than 200 times the size"},
 		{"bytes.gz", zeros, Limits{Out: 1 << 20, Ratio: 1 << 40}, "unnesting stopped after 1048576 bytes"},
-		{"in.tar", archive(t, member{"z.gz", zeros}), Limits{}, "unnesting stopped: more than 200 times the size"},
-		{"deep.gz", deep, Limits{}, "nested more than 8 deep"},
-		{"many.tar", archive(t, many...), Limits{Members: 10}, "only the first 10 members"},
+		{"in.tar", tarOf(t, member{"z.gz", zeros}), Limits{}, "unnesting stopped: more than 200 times the size"},
+		{"deep.gz", deep, Limits{}, "nested more than 32 deep"},
+		{"many.tar", tarOf(t, many...), Limits{Members: 10}, "only the first 10 members"},
 		{"broken.gz", zeros[:len(zeros)/2], Limits{Ratio: 1 << 40}, "gzip: unexpected EOF"},
-		{"broken.tar", archive(t, member{"a", make([]byte, 4000)})[:2000], Limits{}, "unexpected EOF"},
+		{"broken.tar", tarOf(t, member{"a", make([]byte, 4000)})[:2000], Limits{}, "unexpected EOF"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			start := time.Now()
@@ -300,13 +300,13 @@ func TestPanic(t *testing.T) {
 	w.lim.defaults()
 	var o soif.Object
 	w.safely(&o, &content{name: "x.html", head: []byte("<p>"), rest: nil, declared: ""}, 0)
-	if len(w.limits) != 0 {
-		t.Fatalf("got %q, want nothing cut", w.limits)
+	if len(w.cuts) != 0 {
+		t.Fatalf("got %q, want nothing cut", w.cutLines())
 	}
 	w.lim.Head = 0
 	w.safely(&o, &content{name: "x.gz", head: []byte("\x1f\x8b\x08")}, 0) // rest is nil, which no caller leaves it
-	if len(w.limits) != 1 || !strings.Contains(w.limits[0], "failed") {
-		t.Errorf("got %q, want that the summarizer failed", w.limits)
+	if len(w.cuts) != 1 || !strings.Contains(w.cuts[0].what, "failed") {
+		t.Errorf("got %q, want that the summarizer failed", w.cutLines())
 	}
 }
 
@@ -384,8 +384,8 @@ func fuzz(f *testing.F, name string) {
 		}
 		f.Add(filepath.Base(n), b)
 	}
-	f.Add("a.tar", archive(f, member{"x.html", []byte("<title>x")}, member{"y.1", []byte(".TH Y 1")}))
-	f.Add("a.tgz", zipped(f, archive(f, member{"x.html", []byte("<title>x")})))
+	f.Add("a.tar", tarOf(f, member{"x.html", []byte("<title>x")}, member{"y.1", []byte(".TH Y 1")}))
+	f.Add("a.tgz", zipped(f, tarOf(f, member{"x.html", []byte("<title>x")})))
 	f.Fuzz(func(t *testing.T, n string, b []byte) {
 		if name != "" {
 			n = name

@@ -27,12 +27,12 @@ func ruled(t *testing.T, rules string, attrs ...string) (string, []string) {
 	}
 	err = w.finish(&o, &content{})
 	if errors.Is(err, ErrDeleted) {
-		return "deleted", w.limits
+		return "deleted", w.cutLines()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return string(o.Append(nil)), w.limits
+	return string(o.Append(nil)), w.cutLines()
 }
 
 func TestConditions(t *testing.T) {

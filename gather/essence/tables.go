@@ -20,6 +20,7 @@ type Tables struct {
 	byurl     names
 	byname    names
 	bycontent []contentRule
+	unnests   []policyRule
 	sel       []selectRule
 	twins     []twinRule
 	opts      []optionRule
@@ -42,6 +43,7 @@ func tableFiles() []tableFile {
 		{"byurl", embedded("byurl"), (*Tables).parseByURL},
 		{"byname", embedded("byname"), (*Tables).parseByName},
 		{"bycontent", embedded("bycontent"), (*Tables).parseByContent},
+		{"unnest", embedded("unnest"), (*Tables).parseUnnest},
 		{"select", embedded("select"), (*Tables).parseSelect},
 		{"options", embedded("options"), (*Tables).parseOptions},
 		deriveTable(),

@@ -123,3 +123,6 @@ func macName(b []byte) string {
 	}
 	return strings.ReplaceAll(strings.ReplaceAll(string(b), "/", "_"), ":", "/")
 }
+
+// Unread is an error of the class ErrUnread.
+func Unread(why string) error { return unread("%s", why) }

@@ -161,3 +161,28 @@ func (u *UU) Read(p []byte) (int, error) {
 	u.out = u.out[n:]
 	return n, nil
 }
+
+// WithoutUU returns a text without what is uuencoded in it. The text is not
+// changed; it is returned itself where there is nothing to take away.
+func WithoutUU(text []byte) []byte {
+	if !IsUU(text) {
+		return text
+	}
+	kept := make([]byte, 0, len(text)/2)
+	in, b64 := false, false
+	for line := range bytes.Lines(text) {
+		bare := bytes.TrimRight(line, "\r\n")
+		switch {
+		case !in:
+			if _, b64, in = uuBegin(string(line[:min(len(line), 300)])); !in {
+				kept = append(kept, line...)
+			}
+		case b64 && bytes.HasPrefix(bare, []byte("====")), !b64 && string(bare) == "end":
+			in = false
+		case b64 && bytes.ContainsAny(bare, " \t"), !b64 && len(bare) > 1 && uuLine(bare) == nil: // it was cut short
+			in = false
+			kept = append(kept, line...)
+		}
+	}
+	return kept
+}
