@@ -81,6 +81,7 @@ var (
 		"github.com/gabriel-vasile/mimetype":            {"harvest/gather/essence"},
 		"github.com/hanwen/go-fuse":                     {"harvest/fs/fuse"},
 		"github.com/gogs/chardet":                       {"harvest/gather/essence"},
+		"github.com/abadojack/whatlanggo":               {"harvest/gather/essence"},
 		"github.com/jimsmart/grobotstxt":                {"harvest/gather/crawl"},
 		"github.com/jlaffaye/ftp":                       {"harvest/gather/fetch"},
 		"github.com/klauspost/compress":                 append([]string{"harvest/fs/ninep"}, domains...),

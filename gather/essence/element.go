@@ -51,7 +51,14 @@ var elements = map[string]elementFlag{
 
 // A dictionary finds elements by their name as it is written.
 type dictionary struct {
-	slots []*element // by hash; a free one ends the search
+	slots []slot // by hash; a free one ends the search
+}
+
+// A slot is an element, and the start of its name as one number, which is quicker
+// to compare.
+type slot struct {
+	key uint64
+	is  *element
 }
 
 func newDictionary(all map[string]*element) dictionary {
@@ -59,23 +66,30 @@ func newDictionary(all map[string]*element) dictionary {
 	for n < 4*len(all) {
 		n *= 2
 	}
-	d := dictionary{make([]*element, n)}
+	d := dictionary{make([]slot, n)}
 	for _, e := range all {
-		i := d.hash([]byte(e.name))
-		for d.slots[i] != nil {
+		key := keyOf([]byte(e.name))
+		i := d.hash(key)
+		for d.slots[i].is != nil {
 			i = (i + 1) & (len(d.slots) - 1)
 		}
-		d.slots[i] = e
+		d.slots[i] = slot{key, e}
 	}
 	return d
 }
 
-func (d *dictionary) hash(name []byte) int {
-	h := uint32(len(name))
-	for _, c := range name {
-		h = h*33 ^ uint32(c|0x20)
+// keyOf is the first eight bytes of a name, in small letters. Bytes that are no
+// letters have the bit of small ones set too; names that differ by that alone
+// are compared whole.
+func keyOf(name []byte) (key uint64) {
+	for _, c := range name[:min(len(name), 8)] {
+		key = key<<8 | uint64(c|0x20)
 	}
-	return int(h^h>>15) & (len(d.slots) - 1)
+	return key
+}
+
+func (d *dictionary) hash(key uint64) int {
+	return int(key*0x9e3779b97f4a7c15>>40) & (len(d.slots) - 1)
 }
 
 // find returns the element, nil if the name means nothing.
@@ -83,10 +97,13 @@ func (d *dictionary) find(name []byte) *element {
 	if len(name) > maxTagName {
 		return nil
 	}
-	for i := d.hash(name); ; i = (i + 1) & (len(d.slots) - 1) {
-		e := d.slots[i]
-		if e == nil || isNamed(name, e.name) {
-			return e
+	key := keyOf(name)
+	for i := d.hash(key); ; i = (i + 1) & (len(d.slots) - 1) {
+		switch s := &d.slots[i]; {
+		case s.is == nil:
+			return nil
+		case s.key == key && isNamed(name, s.is.name):
+			return s.is
 		}
 	}
 }
@@ -100,10 +117,7 @@ func isNamed(name []byte, want string) bool {
 		return false
 	}
 	for i, c := range name {
-		if c >= 'A' && c <= 'Z' {
-			c |= 0x20
-		}
-		if c != want[i] {
+		if c != want[i] && (c|0x20 != want[i] || c < 'A' || c > 'Z') {
 			return false
 		}
 	}

@@ -338,12 +338,18 @@ func slowKeywords(text []string, n int) string {
 	}
 	var all []string
 	for w := range count {
-		if !stop[w] {
+		if tongues[w]&tongueOf("en") == 0 {
 			all = append(all, w)
 		}
 	}
+	worth := func(w string) int {
+		if c := common[w]; c > 0 {
+			return count[w] * int(c)
+		}
+		return count[w] * rare
+	}
 	slices.SortFunc(all, func(a, b string) int {
-		return cmp.Or(cmp.Compare(count[b], count[a]), cmp.Compare(first[a], first[b]))
+		return cmp.Or(cmp.Compare(worth(b), worth(a)), cmp.Compare(first[a], first[b]))
 	})
 	return strings.Join(all[:min(n, len(all))], " ")
 }

@@ -47,13 +47,12 @@ func sumFeed(w *worker, o *soif.Object, c *content, text []byte) {
 	w.set(o, "Title", words(feed.Title))
 	w.set(o, "Description", string(cutText([]byte(words(markedText(feed.Description))), 400)))
 	w.set(o, "Author", authors.String())
-	w.set(o, "Language", feed.Language)
 	w.set(o, "Date", date)
 	w.set(o, "Subject", subjects.String())
 	w.set(o, "Headings", titles.String())
 	w.set(o, "URL-References", links.String())
 	w.set(o, "Generator", words(feed.Generator))
-	w.set(o, "Keywords", keywords(said.Bytes(), 30))
+	w.tell(o, c, said.Bytes(), feed.Language)
 	w.fullText(o, c, plainText(said.Bytes()))
 }
 

@@ -76,15 +76,21 @@ func (v *veil) within(name []byte) bool {
 // that is to be known at once.
 func (v *veil) telling(attrs []pair) bool {
 	for i := range attrs {
-		switch k := attrs[i].key; len(k) {
-		case 2, 5: // an id is from elsewhere, as is a class
-			if isNamed(k, "style") || isNamed(k, "color") || len(v.backs) > 0 && (isNamed(k, "class") || isNamed(k, "id")) {
-				return true
-			}
-		case 6, 7:
-			if isNamed(k, "hidden") || isNamed(k, "bgcolor") {
-				return true
-			}
+		yes := false
+		switch k := attrs[i].key; k[0] | 0x20 {
+		case 's':
+			yes = isNamed(k, "style")
+		case 'h':
+			yes = isNamed(k, "hidden")
+		case 'b':
+			yes = isNamed(k, "bgcolor")
+		case 'c':
+			yes = isNamed(k, "color") || len(v.backs) > 0 && isNamed(k, "class")
+		case 'i':
+			yes = len(v.backs) > 0 && isNamed(k, "id")
+		}
+		if yes {
+			return true
 		}
 	}
 	return false

@@ -2,6 +2,8 @@ package essence
 
 import (
 	"bytes"
+	"cmp"
+	"slices"
 	"strings"
 
 	"harvest/gather/soif"
@@ -11,19 +13,20 @@ import (
 // building one takes longer than everything else here together, and gives up on
 // what is nested deeply.
 type page struct {
-	tab    *htmlTable
-	mark   *markup
-	text   []byte // what a reader sees, a line each block
-	main   body   // which of it is the main text
-	values collection
-	marked []stretch // of text whose words are keywords
-	passed []stretch // of text whose words are none
-	open   []opened
-	told   told // what the page says of itself
-	links  []string
-	seen   map[string]struct{}
-	lead   stretch // the first paragraph that says something
-	para   int     // where the paragraph now read begins in text, -1 outside
+	tab     *htmlTable
+	mark    *markup
+	text    []byte // what a reader sees, a line each block
+	main    body   // which of it is the main text
+	values  collection
+	marked  []stretch // of text whose words are keywords
+	passed  []stretch // of text whose words are none
+	open    []opened
+	counted *terms // the words of the main text
+	told    told   // what the page says of itself
+	links   []string
+	seen    map[string]struct{}
+	lead    stretch // the first paragraph that says something
+	para    int     // where the paragraph now read begins in text, -1 outside
 
 	title    []byte
 	inTitle  bool
@@ -48,7 +51,7 @@ const maxOpened = 64
 
 func newPage(t *htmlTable, doc []byte) *page {
 	p := &page{tab: t, mark: newMarkup(doc, &t.dict), para: -1, seen: make(map[string]struct{}, 64)}
-	p.text = make([]byte, 0, len(doc)/4)
+	p.text = make([]byte, 0, len(doc)/3)
 	p.main.start()
 	return p
 }
@@ -70,7 +73,8 @@ func (p *page) summary(w *worker, o *soif.Object, c *content) {
 	} else {
 		body = bytes.TrimSpace(p.text)
 	}
-	lang := p.language()
+	p.countWords()
+	lang := languageOf(p.counted.language(), p.main.sample(p.text), p.told.lang)
 	w.set(o, "Title", p.bestTitle())
 	w.set(o, "Author", p.bestAuthor())
 	w.set(o, "Description", p.bestDescription())
@@ -251,13 +255,87 @@ func (p *page) refer(v []byte) {
 	}
 }
 
-// keywords are those the page gives, and the words that tell most of it.
+// keywords are those the page gives, and the words that tell most of its main
+// text; those that stand out there count more.
 func (p *page) keywords(w *worker, c *content, lang string) string {
-	keys := keywords(p.main.chosen(p.text), 30)
+	keys := w.keywords(c, p.counted, lang)
 	if m := p.values.first("Keywords"); m != "" {
-		keys = m + " " + keys
+		keys = strings.ReplaceAll(m, "\n", ", ") + "\n" + keys
 	}
-	return keys
+	return strings.TrimSuffix(keys, "\n")
+}
+
+// countWords counts the words of the main text, if there is any, or of all.
+func (p *page) countWords() {
+	p.counted = newTerms()
+	room := maxCounted
+	marked, passed := merged(p.marked), merged(p.passed)
+	all := p.main.chosenN == 0
+	for i := range p.main.lines {
+		l := &p.main.lines[i]
+		if !l.main && !all || room <= 0 {
+			continue
+		}
+		at := stretch{int(l.start), min(int(l.end), int(l.start)+room)}
+		room -= at.end - at.start
+		marked = after(marked, at.start)
+		passed = after(passed, at.start)
+		p.countLine(at, marked, passed)
+	}
+}
+
+// countLine counts the words of a line: those of passed stretches not, those of
+// marked ones more.
+func (p *page) countLine(at stretch, marked, passed []stretch) {
+	for at.start < at.end {
+		marked, passed = after(marked, at.start), after(passed, at.start)
+		end, weight := at.end, 1
+		if len(marked) > 0 {
+			weight, end = marked[0].within(at.start, end, weight, standsOut)
+		}
+		if len(passed) > 0 {
+			weight, end = passed[0].within(at.start, end, weight, 0)
+		}
+		if weight > 0 {
+			p.counted.count(p.text[at.start:end], weight)
+		}
+		at.start = end
+	}
+}
+
+// standsOut is what a word under keywords in the table counts.
+const standsOut = 2
+
+// merged are stretches in order, those that overlap made one.
+func merged(all []stretch) []stretch {
+	slices.SortFunc(all, func(a, b stretch) int { return cmp.Compare(a.start, b.start) })
+	n := 0
+	for _, s := range all {
+		if n > 0 && s.start <= all[n-1].end {
+			all[n-1].end = max(all[n-1].end, s.end)
+			continue
+		}
+		all[n] = s
+		n++
+	}
+	return all[:n]
+}
+
+// after drops the stretches that end before a place.
+func after(all []stretch, at int) []stretch {
+	for len(all) > 0 && all[0].end <= at {
+		all = all[1:]
+	}
+	return all
+}
+
+// within is the weight of what stands at a place before the end of a stretch, and
+// up to where it is that.
+func (s stretch) within(at, end, weight, inside int) (int, int) {
+	if s.start > at {
+		return weight, min(end, s.start)
+	}
+	return inside, min(end, s.end)
 }
 
 func (w *worker) maintext(c *content) bool { return false }

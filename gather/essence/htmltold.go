@@ -79,19 +79,11 @@ func (p *page) byline(m *markup) {
 	}
 	for i := range m.attrs {
 		a := &m.attrs[i]
-		sure := false
-		switch {
-		case len(a.value) < 4 || len(a.value) > 200:
+		if len(a.value) < 4 || len(a.value) > 200 {
 			continue
-		case isNamed(a.key, "rel"):
-			if sure = bytes.Contains(a.value, []byte("author")); !sure {
-				continue
-			}
-		case isNamed(a.key, "class") || isNamed(a.key, "itemprop") || isNamed(a.key, "id"):
-			if p.main.known(a.value)&hintAuthor == 0 {
-				continue
-			}
-		default:
+		}
+		sure := isNamed(a.key, "rel") && bytes.Contains(a.value, []byte("author"))
+		if !sure && !(a.names() && p.main.known(a.value)&hintAuthor != 0) {
 			continue
 		}
 		p.told.name, p.told.sure, p.told.nameAt = m.element, sure, len(p.text)
@@ -311,10 +303,11 @@ var byName = regexp.MustCompile(`^(?:[Bb]y|BY|[Vv]on|VON|[Pp]or|[Pp]ar|Text:|Aut
 func (p *page) signed() string {
 	for i := range p.main.lines {
 		l := &p.main.lines[i]
-		if n := l.end - l.start; n < 8 || n > 80 || p.main.nodes[l.node].comment {
+		if n := l.end - l.start; n < 8 || n > 80 || strings.IndexByte("BbVvPpTA", p.text[l.start]) < 0 || p.main.nodes[l.node].comment {
 			continue
 		}
-		if line := p.text[l.start:l.end]; byName.Match(line) {
+		line := p.text[l.start:l.end]
+		if i := bytes.IndexByte(line, ' '); i >= 2 && i <= 7 && byName.Match(line) {
 			return string(line)
 		}
 	}

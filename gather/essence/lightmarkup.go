@@ -61,7 +61,7 @@ func (t *lightText) set(w *worker, o *soif.Object, c *content, text []byte) {
 	if k := t.words.String(); k != "" {
 		w.set(o, "Keywords", strings.ReplaceAll(k, "\n", " "))
 	} else {
-		w.set(o, "Keywords", keywords(t.body, 30))
+		w.tell(o, c, t.body, "")
 	}
 	w.set(o, "Comments", t.comments.String())
 	w.fullText(o, c, plainText(t.body))

@@ -70,7 +70,7 @@ func sumMail(w *worker, o *soif.Object, c *content, text []byte) {
 	if k := f.one("keywords"); k != "" {
 		w.set(o, "Keywords", k)
 	} else {
-		w.set(o, "Keywords", keywords(said, 30))
+		w.tell(o, c, said, "")
 	}
 	w.fullText(o, c, said)
 }

@@ -37,35 +37,47 @@ var hintWords = func() map[string]hint {
 	return m
 }()
 
-// maxHints bounds the classes that are remembered.
-const maxHints = 500
-
 // hintOf reads the attributes of a tag.
 func (b *body) hintOf(m *markup) (h hint) {
 	for i := range m.attrs {
-		switch a := &m.attrs[i]; len(a.key) {
-		case 2, 5, 4, 8:
-			if isNamed(a.key, "class") || isNamed(a.key, "id") || isNamed(a.key, "role") || isNamed(a.key, "itemprop") {
-				h |= b.known(a.value)
-			}
+		if a := &m.attrs[i]; a.names() || isNamed(a.key, "role") {
+			h |= b.known(a.value)
 		}
 	}
 	return h
 }
 
-// known is the hint of a class, which is the same each time.
+// names reports whether an attribute names what the element is for.
+func (a *pair) names() bool {
+	switch a.key[0] | 0x20 {
+	case 'c':
+		return isNamed(a.key, "class")
+	case 'i':
+		return isNamed(a.key, "id") || isNamed(a.key, "itemprop")
+	}
+	return false
+}
+
+// A hintCache has the hints of classes that were met, which mostly are met again.
+type hintCache [128]struct {
+	class []byte
+	hint  hint
+}
+
+// known is the hint of a class.
 func (b *body) known(class []byte) hint {
+	if len(class) == 0 {
+		return 0
+	}
 	if len(class) > 200 {
 		class = class[:200]
 	}
-	h, ok := b.hints[string(class)]
-	if !ok {
-		h = readHint(class)
-		if len(b.hints) < maxHints {
-			b.hints[string(class)] = h
-		}
+	n := len(class)
+	e := &b.hints[(n*7+int(class[0])+int(class[n/2])*5+int(class[n-1])*31)%len(b.hints)]
+	if !bytes.Equal(e.class, class) {
+		e.class, e.hint = class, readHint(class)
 	}
-	return h
+	return e.hint
 }
 
 // readHint looks at each word of a class, and at each two that stand together in

@@ -2,7 +2,6 @@ package essence
 
 import (
 	"bytes"
-	"slices"
 )
 
 // # Main text
@@ -51,7 +50,7 @@ type body struct {
 	inLink  *element // nil outside
 	linkAt  int      // where the link, or what of it is in this line, begins
 	link    int      // bytes in links of this line, before that
-	hints   map[string]hint
+	hints   hintCache
 	chosenN int // bytes of lines that are main text
 }
 
@@ -65,7 +64,6 @@ func (b *body) start() {
 	b.nodes = append(make([]node, 0, 64), node{})
 	b.stack = append(make([]int32, 0, 32), 0)
 	b.lines = make([]textLine, 0, 128)
-	b.hints = make(map[string]hint)
 }
 
 // open hears of the beginning of an element; at is the length of the text.
@@ -308,10 +306,14 @@ func (b *body) chosen(text []byte) []byte {
 	return bytes.TrimSpace(out)
 }
 
-// isMain reports whether what stands at a place of the page is main text.
-func (b *body) isMain(at int) bool {
-	i, _ := slices.BinarySearchFunc(b.lines, at, func(l textLine, at int) int { return int(l.end) - at - 1 + 1 })
-	return i < len(b.lines) && b.lines[i].main
+// sample is a part of the main text that is long enough to tell its language by.
+func (b *body) sample(text []byte) []byte {
+	for i := range b.lines {
+		if l := &b.lines[i]; l.main {
+			return text[l.start:min(int(l.start)+2*maxRuns, len(text))]
+		}
+	}
+	return text
 }
 
 // lead is the first line of main text that says something.

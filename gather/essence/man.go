@@ -53,7 +53,7 @@ func sumMan(w *worker, o *soif.Object, c *content, text []byte) {
 	w.set(o, "Author", string(cutText([]byte(words(author)), 500)))
 	w.set(o, "Headings", strings.Join(m.headings, "\n"))
 	body := bytes.TrimSpace(m.text)
-	w.set(o, "Keywords", keywords(body, 30))
+	w.tell(o, c, body, "")
 	w.fullText(o, c, body)
 }
 

@@ -39,7 +39,7 @@ func sumMarkdown(w *worker, o *soif.Object, c *content, text []byte) {
 	w.set(o, "Title", title)
 	w.set(o, "Description", para)
 	w.set(o, "Headings", strings.Join(headings, "\n"))
-	w.set(o, "Keywords", keywords(body, 30))
+	w.tell(o, c, body, "")
 	var links []string
 	seen := make(map[string]bool)
 	for _, m := range mdLink.FindAllSubmatch(body, maxLinks) {

@@ -41,7 +41,7 @@ func sumRCS(w *worker, o *soif.Object, c *content, text []byte) {
 	w.set(o, "Description", string(cutText([]byte(words(f.desc)), 400)))
 	w.set(o, "Abstract", words(f.logs[f.head]))
 	w.set(o, "Changes", logs.String())
-	w.set(o, "Keywords", keywords(f.text, 30))
+	w.tell(o, c, f.text, "")
 	w.set(o, "Tags", strings.Join(f.names, " "))
 	w.fullText(o, c, plainText(f.text))
 }
@@ -224,6 +224,6 @@ func sumSCCS(w *worker, o *soif.Object, c *content, text []byte) {
 	w.set(o, "Description", words(desc.String()))
 	w.set(o, "Abstract", what)
 	w.set(o, "Changes", logs.String())
-	w.set(o, "Keywords", keywords(body, 30))
+	w.tell(o, c, body, "")
 	w.fullText(o, c, plainText(body))
 }

@@ -42,7 +42,7 @@ func sumRFC(w *worker, o *soif.Object, c *content, text []byte) {
 		w.set(o, "Description", firstParagraph(r.rest, 400))
 	}
 	w.set(o, "Headings", r.sections.String())
-	w.set(o, "Keywords", keywords(pages, 30))
+	w.tell(o, c, pages, "")
 	w.fullText(o, c, plainText(text))
 }
 

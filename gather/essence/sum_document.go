@@ -131,10 +131,13 @@ func (d *document) put(w *worker, o *soif.Object, c *content) {
 	w.set(o, "Description", description)
 	w.set(o, "Subject", words(d.subject))
 	w.set(o, "Headings", strings.Join(d.headings, "\n"))
-	w.set(o, "Keywords", d.allKeywords(text))
+	t := newTerms()
+	t.count(text[:min(len(text), maxCounted)], 1)
+	lang := languageOf(t.language(), text, words(d.language))
+	w.set(o, "Keywords", d.allKeywords(w.keywords(c, t, lang)))
 	w.set(o, "URL-References", strings.Join(d.links, "\n"))
 	w.set(o, "Comments", strings.Join(d.comments, "\n"))
-	w.set(o, "Language", words(d.language))
+	w.set(o, "Language", lang)
 	w.set(o, "Publisher", words(d.publisher))
 	w.set(o, "Date", words(d.date))
 	w.set(o, "Creation-Date", d.created)
@@ -170,7 +173,7 @@ func (d *document) firstProse(text []byte) string {
 }
 
 // allKeywords are those that the document has, and then its frequent words.
-func (d *document) allKeywords(text []byte) string {
+func (d *document) allKeywords(frequent string) string {
 	var out []string
 	for _, k := range d.keywords {
 		if k = words(k); k != "" && !slices.Contains(out, k) && len(out) < 100 {
@@ -178,7 +181,6 @@ func (d *document) allKeywords(text []byte) string {
 		}
 	}
 	own := strings.Join(out, ", ")
-	frequent := keywords(text, 30)
 	if own != "" && frequent != "" {
 		own += "\n"
 	}

@@ -2,10 +2,7 @@ package essence
 
 import (
 	"bytes"
-	"cmp"
 	"regexp"
-	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -17,15 +14,16 @@ func appendWords(dst, text []byte) []byte {
 	if len(text) == 0 {
 		return dst
 	}
-	gap := len(dst) > 0 && dst[len(dst)-1] != ' ' && dst[len(dst)-1] != '\n' && blank(text[0])
+	gap := false
 	for i := 0; i < len(text); {
 		if blank(text[i]) {
-			i++
-			gap = len(dst) > 0 && dst[len(dst)-1] != ' ' && dst[len(dst)-1] != '\n'
+			for i++; i < len(text) && blank(text[i]); i++ {
+			}
+			gap = len(dst) > 0 && dst[len(dst)-1] > ' '
 			continue
 		}
 		start := i
-		for i < len(text) && !blank(text[i]) {
+		for i < len(text) && (text[i] > ' ' || !blank(text[i])) {
 			i++
 		}
 		if gap {
@@ -54,7 +52,7 @@ func sumText(w *worker, o *soif.Object, c *content, text []byte) {
 	title, rest := firstLine(pastNotices(text))
 	w.set(o, "Title", title)
 	w.set(o, "Description", firstParagraph(rest, 400))
-	w.set(o, "Keywords", keywords(text, 30))
+	w.tell(o, c, text, "")
 	w.fullText(o, c, text)
 }
 
@@ -156,125 +154,3 @@ func letters(text []byte, n int) bool {
 	}
 	return false
 }
-
-// A term is a word of a text, in lower case, and how often and where it is.
-type term struct {
-	start, end int // in the bytes of terms
-	n          int
-}
-
-// terms are the different words of a text, in the order they come.
-type terms struct {
-	bytes []byte
-	all   []term
-	slot  [1 << 13]uint16 // of all, by hash; 0 is free
-}
-
-const maxTerms = 4096
-
-// keywords returns the n words that are most frequent in the first 64 KB of a
-// text, those of the language itself left out, the most frequent first.
-func keywords(text []byte, n int) string {
-	text = text[:min(len(text), 64<<10)]
-	t := terms{bytes: make([]byte, 0, 4<<10), all: make([]term, 0, 256)}
-	for i := 0; i < len(text); {
-		if !wordBytes[text[i]] {
-			i++
-			continue
-		}
-		start := i
-		for i < len(text) && wordBytes[text[i]] {
-			i++
-		}
-		if w := text[start:i]; len(w) >= 3 && len(w) <= 32 && w[0] > '9' {
-			t.add(w)
-		}
-	}
-	return t.top(n)
-}
-
-// add counts a word.
-func (t *terms) add(w []byte) {
-	start := len(t.bytes)
-	h := uint32(2166136261) // FNV-1a
-	for _, b := range w {
-		if b >= 'A' && b <= 'Z' {
-			b |= 0x20
-		}
-		t.bytes = append(t.bytes, b)
-		h = (h ^ uint32(b)) * 16777619
-	}
-	low := t.bytes[start:]
-	for i := (h ^ h>>15) % uint32(len(t.slot)); ; i = (i + 1) % uint32(len(t.slot)) {
-		k := t.slot[i]
-		if k == 0 {
-			if len(t.all) == maxTerms {
-				break
-			}
-			t.all = append(t.all, term{start, len(t.bytes), 1})
-			t.slot[i] = uint16(len(t.all))
-			return
-		}
-		if e := &t.all[k-1]; string(t.bytes[e.start:e.end]) == string(low) {
-			e.n++
-			break
-		}
-	}
-	t.bytes = t.bytes[:start]
-}
-
-// top returns the n most frequent words, of equally frequent ones the first.
-func (t *terms) top(n int) string {
-	all := slices.DeleteFunc(t.all, func(e term) bool {
-		w := t.bytes[e.start:e.end]
-		return stop[string(w)] || !utf8.Valid(w) || !bytes.ContainsFunc(w, unicode.IsLetter)
-	})
-	if len(all) > n { // those that cannot be among them need not be sorted
-		var with [64]int // words by how often they are, many together at the end
-		for _, e := range all {
-			with[min(e.n, 63)]++
-		}
-		least, sum := 63, with[63]
-		for ; least > 1 && sum < n; sum += with[least] {
-			least--
-		}
-		room := n - (sum - with[least]) // for words that are as rare as the last
-		all = slices.DeleteFunc(all, func(e term) bool {
-			if e.n < 63 && e.n == least {
-				room--
-				return room < 0
-			}
-			return min(e.n, 63) < least
-		})
-	}
-	slices.SortStableFunc(all, func(a, b term) int { return cmp.Compare(b.n, a.n) })
-	var out strings.Builder
-	for i := range min(n, len(all)) {
-		if i > 0 {
-			out.WriteByte(' ')
-		}
-		out.Write(t.bytes[all[i].start:all[i].end])
-	}
-	return out.String()
-}
-
-// wordBytes are the bytes that words are made of.
-var wordBytes = func() (t [256]bool) {
-	for i := range t {
-		b := byte(i)
-		t[i] = b|0x20 >= 'a' && b|0x20 <= 'z' || b >= '0' && b <= '9' || b == '_' || b >= utf8.RuneSelf
-	}
-	return t
-}()
-
-// stop are words too common to tell anything.
-var stop = func() map[string]bool {
-	m := make(map[string]bool)
-	for w := range strings.FieldsSeq(`the and for that this with you not are from can have will all any may has was
-		but which use used using when one its other than then also such only into more there these they been
-		must should does each some what how about out who their your our his her him she were would could
-		if of to in is it on as at by an or be we do no so up us he my me see new two per via`) {
-		m[w] = true
-	}
-	return m
-}()
