@@ -12,6 +12,13 @@ func documentFamily() map[string]entry {
 		"Font":        {sum: sumFont, bytes: true},
 		"SVG":         {sum: sumSVG},
 		"RTF":         {sum: sumRTF, bytes: true},
+		"PostScript":  {sum: sumPostScript, bytes: true},
+		"Tex":         {sum: sumTeX},
+		"LaTeX":       {sum: sumTeX},
+		"Texinfo":     {sum: sumTexinfo},
+		"Info":        {sum: sumInfo},
+		"Troff":       {sum: sumTroff},
+		"Dvi":         {sum: sumDvi, bytes: true},
 	}
 	for _, typ := range []string{"Word", "Excel", "PowerPoint", "Visio"} {
 		m[typ] = entry{sum: sumOOXML, bytes: true}

@@ -43,7 +43,7 @@ var summarizers = func() map[string]entry {
 // textFamily are the types of plain text.
 func textFamily() map[string]entry {
 	m := make(map[string]entry)
-	for _, typ := range []string{"Text", "README", "FAQ", "Troff", "CSS", "Tex", "FormattedText"} {
+	for _, typ := range []string{"Text", "README", "FAQ", "CSS", "FormattedText"} {
 		m[typ] = entry{sum: sumText}
 	}
 	return m
