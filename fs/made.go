@@ -6,6 +6,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"sync"
+	"time"
 )
 
 // spoolMemory is how much of a Made file an open handle keeps in memory; what
@@ -15,14 +16,19 @@ const spoolMemory = 256 << 10
 // Stream is a Made file of any length: each open runs produce from the start,
 // once it is first read, and reads are served as the bytes come. What was
 // produced can be read again at any offset until the handle is closed, which
-// also ends the context that produce got. Produce runs no further ahead of
+// also ends the context that produce got. A read waits for all that it asks for,
+// but not long: of what comes slowly it gives what has come. Produce runs no further ahead of
 // its reader than the reader's next call asks, rounded up to spoolAhead.
 func Stream(path uint64, vers uint32, produce func(ctx context.Context, w io.Writer) error) File {
 	return stream{path, vers, produce}
 }
 
-// spoolAhead is how far produce may run ahead of what was asked for.
-const spoolAhead = 1 << 20
+// spoolAhead is how far produce may run ahead of what was asked for; readPatience
+// how long a read that could be answered in part waits for the rest.
+const (
+	spoolAhead   = 1 << 20
+	readPatience = 3 * time.Millisecond
+)
 
 type stream struct {
 	path    uint64
@@ -66,22 +72,27 @@ func (s *spool) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, iofs.ErrInvalid
 	}
-	for {
-		n, wait, err := s.take(p, off)
-		if wait == nil {
-			return n, err
-		}
+	n, wait, err := s.take(p, off, true)
+	if wait == nil {
+		return n, err
+	}
+	patience := time.NewTimer(readPatience)
+	defer patience.Stop()
+	for patient := true; wait != nil; n, wait, err = s.take(p, off, patient) {
 		select {
 		case <-wait:
+		case <-patience.C:
+			patient = false
 		case <-ctx.Done():
 			return 0, ctx.Err()
 		}
 	}
+	return n, err
 }
 
-// take reads what there is; while there is nothing it gives the channel that
-// tells when to look again.
-func (s *spool) take(p []byte, off int64) (n int, wait <-chan struct{}, err error) {
+// take reads what there is; while there is nothing, or not all and the reader is
+// patient, it gives the channel that tells when to look again.
+func (s *spool) take(p []byte, off int64, patient bool) (n int, wait <-chan struct{}, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.begun && !s.closed {
@@ -99,7 +110,7 @@ func (s *spool) take(p []byte, off int64) (n int, wait <-chan struct{}, err erro
 	switch {
 	case s.closed:
 		return 0, nil, iofs.ErrClosed
-	case off < s.size && (s.ended || s.size-off >= int64(len(p))):
+	case off < s.size && (s.ended || !patient || s.size-off >= int64(len(p))):
 		p = p[:min(int64(len(p)), s.size-off)]
 		if s.file == nil {
 			return copy(p, s.mem[off:]), nil, nil

@@ -235,3 +235,36 @@ func BenchmarkStream(b *testing.B) {
 		}
 	})
 }
+
+// A read of what comes slowly is answered with what has come.
+func TestStreamSlow(t *testing.T) {
+	more := make(chan struct{})
+	f := fs.Stream(fs.ID("slow"), 0, func(ctx context.Context, w io.Writer) error {
+		for range 2 {
+			if _, err := io.WriteString(w, "line\n"); err != nil {
+				return err
+			}
+			select {
+			case <-more:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return nil
+	})
+	h, err := f.Open(context.Background(), fs.Read)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	buf := make([]byte, 100)
+	for i, want := range []string{"line\n", "line\n", ""} {
+		n, err := h.ReadAt(context.Background(), buf, int64(5*i))
+		if got := string(buf[:n]); got != want || (err == io.EOF) != (i == 2) {
+			t.Errorf("read %d: got %q %v, want %q", i, got, err, want)
+		}
+		if i < 2 {
+			more <- struct{}{}
+		}
+	}
+}
