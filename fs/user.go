@@ -12,6 +12,7 @@ type User struct {
 	Name     string
 	Groups   []string
 	Owner    bool // owns the tree: nodes without an owner are this user's
+	Local    bool // is on this machine: a door that knows says so
 	ReadOnly bool // nobody in particular: may read what others may, change nothing
 }
 
@@ -30,7 +31,7 @@ func UserOf(ctx context.Context) *User {
 	if u, ok := ctx.Value(userKey{}).(*User); ok {
 		return u
 	}
-	return &User{Owner: true}
+	return &User{Owner: true, Local: true}
 }
 
 // Permission bits as May takes them.

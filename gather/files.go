@@ -89,6 +89,9 @@ func (g *Gatherer) newTree(opt Options) *tree {
 		"secrets":    fs.Hidden(g.secretFile(err)),
 		"status":     fs.Text(g.id("status"), g.status),
 	}
+	types := make(map[string]fs.Node)
+	g.broughtNodes(types, err)
+	nodes["types"] = fs.Static(g.id("types"), types)
 	g.tableFiles(nodes, err)
 	g.exportNodes(nodes, err, opt.Bus)
 	g.journal.events.Nodes(nodes, "events", g.id)

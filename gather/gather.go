@@ -62,6 +62,8 @@ type Gatherer struct {
 	wake     chan struct{} // the schedule is to be looked at again
 	watching atomic.Pointer[watch]
 
+	bring *bring // summarizers of users
+
 	// mu guards what follows.
 	mu      sync.Mutex
 	conf    *config
@@ -117,6 +119,9 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 		return nil, err
 	}
 	if g.held, err = readOr(g.path("held"), ""); err != nil {
+		return nil, err
+	}
+	if g.bring, err = openBring(g, g.path("types")); err != nil {
 		return nil, err
 	}
 	text, err := readOr(g.path("config"), newConfig)
@@ -175,6 +180,9 @@ func (g *Gatherer) Close() error {
 		g.reach.end()
 	}
 	errs = append(errs, g.archive.close())
+	if g.bring != nil {
+		g.bring.close()
+	}
 	if g.export != nil {
 		g.export.close()
 	}

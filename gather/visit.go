@@ -50,7 +50,7 @@ func (g *Gatherer) newVisit(c *config) *visit {
 			g.journal.event("left", ndb.Of("url", origin), ndb.Of("reason", why))
 		},
 		Agent: c.agent,
-		Print: c.print(g.version),
+		Print: c.print(g.version) ^ g.bring.print(),
 	}
 	c.plan(&v.plan)
 	if g.reach != nil && c.reach.proxy == "" { // else there is no saying where names lead
@@ -91,7 +91,7 @@ func (v *visit) finish(t time.Time) {
 func (v *visit) Handle(ctx context.Context, p *crawl.Page) {
 	o, _, err := essence.Summarize(ctx, essence.Input{
 		URL: p.URL, Type: p.Type, Size: p.Size, Modified: p.Modified,
-		Head: p.Head, Rest: p.Rest, FullText: v.conf.fullText && !p.NoArchive,
+		Head: p.Head, Rest: p.Rest, FullText: v.conf.fullText && !p.NoArchive, Programs: v.g.bring.now(),
 	})
 	if errors.Is(err, essence.ErrDeleted) {
 		p.Outcome, p.Why = crawl.Excluded, err.Error()

@@ -165,7 +165,7 @@ func (w *who) user(uid uint32) *fs.User {
 	if u != nil {
 		return u
 	}
-	u = &fs.User{Name: "uid " + strconv.Itoa(int(uid)), Owner: uid == 0 || uid == w.self}
+	u = &fs.User{Name: "uid " + strconv.Itoa(int(uid)), Owner: uid == 0 || uid == w.self, Local: true}
 	if p, err := user.LookupId(strconv.Itoa(int(uid))); err == nil {
 		u.Name = p.Username
 		ids, _ := p.GroupIds()

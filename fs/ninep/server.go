@@ -348,7 +348,7 @@ func (l *Listener) user(ctx context.Context, nc net.Conn, wait time.Duration) (*
 // local is the user of this machine with the uid. Who runs the server and
 // root own the tree.
 func local(uid int, known users) *fs.User {
-	u := &fs.User{Name: fmt.Sprint(uid), Owner: uid == 0 || uid == os.Getuid()}
+	u := &fs.User{Name: fmt.Sprint(uid), Owner: uid == 0 || uid == os.Getuid(), Local: true}
 	if who, err := user.LookupId(u.Name); err == nil {
 		u.Name = who.Username
 		ids, _ := who.GroupIds() // without them, it has fewer rights

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"harvest/fs/ndb"
 	"harvest/gather/essence/jail"
 	"harvest/gather/essence/star"
 	"harvest/gather/soif"
@@ -105,20 +106,10 @@ func CheckBrought(ctx context.Context, file string, explode bool, text string) e
 		return checkStar(ctx, file, explode, text)
 	}
 	if !strings.HasPrefix(text, "#!") && !strings.HasPrefix(text, "\x7fELF") {
-		return &lineError{1, 1, "a script begins with #! and its interpreter, as #!/bin/sh"}
+		return &ndb.Error{Line: 1, Col: 1, Msg: "a script begins with #! and its interpreter, as #!/bin/sh"}
 	}
 	return nil
 }
-
-// A lineError is wrong at a place in a text.
-type lineError struct {
-	line, col int
-	msg       string
-}
-
-func (e *lineError) Error() string             { return fmt.Sprintf("%d:%d: %s", e.line, e.col, e.msg) }
-func (e *lineError) Position() (line, col int) { return e.line, e.col }
-func (e *lineError) Unwrap() error             { return iofs.ErrInvalid }
 
 // Programs are what a user brought, ready to run. Any number of Summarize calls
 // may use them; Close ends the processes that are kept.

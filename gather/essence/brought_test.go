@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"harvest/fs/ndb"
 	"harvest/gather/soif"
 )
 
@@ -242,21 +243,21 @@ func TestCheckBrought(t *testing.T) {
 		{"Lua.sum", fiveLines, ""},
 		{"Lua", "#!/bin/sh\n", ""},
 		{"Lua", "\x7fELF and so on", ""},
-		{"Lua.sum", "echo hello\n", "1:1: a script begins with #!"},
+		{"Lua.sum", "echo hello\n", "line 1, column 1: a script begins with #!"},
 		{"Lua.star", luaStar, ""},
-		{"Lua.star", "def summarize(doc):\n    return {\n", "3:1: got outdent, want primary expression"},
-		{"Lua.star", "def summarize(doc):\n    return x\n", "2:12: undefined: x"},
-		{"Lua.star", "def sumarize(doc):\n    return {}\n", "1:1: no function summarize is defined"},
-		{"Lua.star", "def summarize():\n    return {}\n", "1:1: summarize takes one parameter"},
-		{"Lua.star", "x = [1,2][3]\ndef summarize(doc):\n    return {}\n", "1:10: list index 3 out of range"},
-		{"Lua.star", "for x in [1]:\n  pass\n", "1:1: for loop not within a function"},
+		{"Lua.star", "def summarize(doc):\n    return {\n", "line 3, column 1: got outdent, want primary expression"},
+		{"Lua.star", "def summarize(doc):\n    return x\n", "line 2, column 12: undefined: x"},
+		{"Lua.star", "def sumarize(doc):\n    return {}\n", "line 1, column 1: no function summarize is defined"},
+		{"Lua.star", "def summarize():\n    return {}\n", "line 1, column 1: summarize takes one parameter"},
+		{"Lua.star", "x = [1,2][3]\ndef summarize(doc):\n    return {}\n", "line 1, column 10: list index 3 out of range"},
+		{"Lua.star", "for x in [1]:\n  pass\n", "line 1, column 1: for loop not within a function"},
 		{"Lua.star", strings.Repeat("#", 70000), "longer than"},
 		{"Lua.star", deep, ""},
 		{"Lua.quick", "# all\n\nTitle ^title: (.*)$\nKeywords\tkey (\\w+)\n", ""},
-		{"Lua.quick", "Title\n", "1:6: a line is"},
-		{"Lua.quick", "Title x\nTi{tle x\n", "2:1: 'Ti{tle' is not the name"},
-		{"Lua.quick", "Title  a(b\n", "1:8: missing closing ): `a(b`"},
-		{"Lua.quick", strings.Repeat("Title x\n", 201), "201:1: more than 200 lines"},
+		{"Lua.quick", "Title\n", "line 1, column 6: a line is"},
+		{"Lua.quick", "Title x\nTi{tle x\n", "line 2, column 1: 'Ti{tle' is not the name"},
+		{"Lua.quick", "Title  a(b\n", "line 1, column 8: missing closing ): `a(b`"},
+		{"Lua.quick", strings.Repeat("Title x\n", 201), "line 201, column 1: more than 200 lines"},
 		{"lua.sum", "", "is not TYPE.sum"},
 		{"Lua.sum.star", "", "is not TYPE.sum"},
 		{"Lua.py", "", "is not TYPE.sum"},
@@ -346,7 +347,7 @@ func FuzzParseQuick(f *testing.F) {
 	f.Fuzz(func(t *testing.T, rules, text string) {
 		r, err := parseQuick(rules)
 		if err != nil {
-			if at := err.(*lineError); at.line < 1 || at.col < 1 {
+			if at := err.(*ndb.Error); at.Line < 1 || at.Col < 1 {
 				t.Errorf("got %v, want a place", err)
 			}
 			return

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"harvest/fs/ndb"
 	"harvest/gather/soif"
 )
 
@@ -42,7 +43,9 @@ func parseQuick(text string) (rules []quickRule, err error) {
 		if strings.TrimSpace(line) == "" || line[0] == '#' {
 			continue
 		}
-		fail := func(col int, format string, arg ...any) error { return &lineError{n, col, fmt.Sprintf(format, arg...)} }
+		fail := func(col int, format string, arg ...any) error {
+			return &ndb.Error{Line: n, Col: col, Msg: fmt.Sprintf(format, arg...)}
+		}
 		name, pattern, _ := strings.Cut(line, " ")
 		if i := strings.IndexByte(line, '\t'); i >= 0 && i < len(name) {
 			name, pattern = line[:i], line[i+1:]

@@ -9,6 +9,7 @@ import (
 	"io"
 	"time"
 
+	"harvest/fs/ndb"
 	"harvest/gather/essence/jail"
 	"harvest/gather/essence/star"
 	"harvest/gather/soif"
@@ -124,7 +125,7 @@ func starObjects(r *star.Reply) ([]soif.Object, error) {
 // driven out of its bounds by what is in it.
 func checkStar(ctx context.Context, file string, explode bool, text string) error {
 	if len(text) > star.MaxSource {
-		return &lineError{1, 1, "longer than 65536 bytes"}
+		return &ndb.Error{Line: 1, Col: 1, Msg: "longer than 65536 bytes"}
 	}
 	b := &brought{Brought: Brought{File: file, Explode: explode, Text: text}, form: "star"}
 	b.defaults()
@@ -134,7 +135,7 @@ func checkStar(ctx context.Context, file string, explode bool, text string) erro
 	var at *star.Error
 	switch {
 	case errors.As(err, &at) && at.Line > 0:
-		return &lineError{at.Line, at.Col, at.Msg}
+		return &ndb.Error{Line: at.Line, Col: at.Col, Msg: at.Msg}
 	case err != nil:
 		return err
 	}

@@ -1,0 +1,134 @@
+package gather
+
+import (
+	"context"
+	"errors"
+	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"harvest/fs"
+)
+
+// TestBroughtFrom: a program is written from this machine only, whoever writes;
+// Starlark and patterns by all who may write config.
+func TestBroughtFrom(t *testing.T) {
+	g := run(t, t.TempDir(), "")
+	for _, folder := range []string{"summarize", "explode"} {
+		n, err := fs.Walk(t.Context(), g.Files(), "types/"+folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := n.(fs.Dir)
+		const call = "def summarize(doc): return {}\ndef explode(doc): return []\n"
+		for who, u := range map[string]*fs.User{
+			"far owner":   {Name: "ann", Owner: true},
+			"near owner":  {Name: "bob", Owner: true, Local: true},
+			"near nobody": {Name: "eve", Local: true},
+			"nobody":      {Name: "none", ReadOnly: true},
+		} {
+			ctx := fs.WithUser(context.Background(), u)
+			write := func(name, text string) error {
+				_, h, err := d.(fs.Creator).Create(ctx, name, 0o644, fs.Write)
+				if err != nil {
+					return err
+				}
+				if _, err = h.WriteAt(ctx, []byte(text), 0); err == nil {
+					err = h.Flush(ctx)
+				}
+				return errors.Join(err, h.Close())
+			}
+			remove := func(name string) error { return d.(fs.Remover).Remove(ctx, name) }
+			if err := write("Lua.sum", "#!/bin/sh\n"); (err == nil) != (u.Owner && u.Local) || err != nil && !errors.Is(err, iofs.ErrPermission) {
+				t.Errorf("%s: %s: a program: got %v", folder, who, err)
+			}
+			if err := write("Lua.star", call); (err == nil) != u.Owner || err != nil && !errors.Is(err, iofs.ErrPermission) {
+				t.Errorf("%s: %s: Starlark: got %v", folder, who, err)
+			}
+			if u.Owner && !u.Local { // nor by a detour
+				if err := d.(fs.Renamer).Rename(ctx, "Lua.star", "Lua.sum", true); !errors.Is(err, iofs.ErrPermission) {
+					t.Errorf("%s: %s: renamed: got %v", folder, who, err)
+				}
+				if err := write("scratch", "#!/bin/sh\n"); err != nil {
+					t.Error(err)
+				}
+				if err := d.(fs.Renamer).Rename(ctx, "scratch", "Lua", true); !errors.Is(err, iofs.ErrPermission) {
+					t.Errorf("%s: %s: landed: got %v", folder, who, err)
+				}
+			}
+			if u.Owner && u.Local {
+				far := fs.WithUser(context.Background(), &fs.User{Name: "ann", Owner: true})
+				n, err := d.Lookup(far, "Lua.sum")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if st := n.Stat(); st.Mode != 0o755 {
+					t.Errorf("got mode %v, want 755", st.Mode)
+				}
+				mode := iofs.FileMode(0o644)
+				if _, err := n.(fs.File).Open(far, fs.Write); !errors.Is(err, iofs.ErrPermission) {
+					t.Errorf("opened from afar: got %v", err)
+				}
+				if err := n.(fs.Setter).Set(far, fs.Change{Mode: &mode}); !errors.Is(err, iofs.ErrPermission) {
+					t.Errorf("set from afar: got %v", err)
+				}
+				if err := d.(fs.Remover).Remove(far, "Lua.sum"); !errors.Is(err, iofs.ErrPermission) {
+					t.Errorf("removed from afar: got %v", err)
+				}
+				if err := n.(fs.Setter).Set(ctx, fs.Change{Mode: &mode}); err != nil {
+					t.Error(err)
+				}
+				if stats := g.read("types/" + folder + "/stats"); !strings.Contains(stats, "Lua.sum\t0\t0\t0\t0\t0s\tnot executable") {
+					t.Errorf("got\n%s", stats)
+				}
+				if err := remove("Lua.sum"); err != nil {
+					t.Error(err)
+				}
+			}
+			if u.Owner {
+				if err := remove("Lua.star"); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	}
+}
+
+// TestBroughtAtStart: what is bad in the folder when the server starts is told of
+// and passed over.
+func TestBroughtAtStart(t *testing.T) {
+	dir := t.TempDir()
+	sum := filepath.Join(dir, "types", "summarize")
+	if err := os.MkdirAll(sum, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"Lua.sum": "#!/bin/sh\n", "Odd.quick": "Title x\n", "what ever": "x", "Bad.quick": "Title a(b\n", "limits": "limit file=x\n"} {
+		if err := os.WriteFile(filepath.Join(sum, name), []byte(text), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := run(t, dir, "")
+	if log := g.read("log"); !strings.Contains(log, "what ever") || !strings.Contains(log, "summarize/limits") || !strings.Contains(log, "summarize/Bad.quick") {
+		t.Errorf("got log\n%s", log)
+	}
+	if stats := g.read("types/summarize/stats"); !strings.Contains(stats, "\nLua.sum\t0") || !strings.Contains(stats, "\nOdd.quick\t0") {
+		t.Errorf("got\n%s", stats)
+	}
+}
+
+func FuzzParseBounds(f *testing.F) {
+	f.Add("limit file=Lua.sum wall=5s memory=128M output=64K procs=16 keep=100\n# x\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		all, err := parseBounds(text, summarizeDir)
+		if err != nil {
+			return
+		}
+		for path, b := range all {
+			if !strings.HasPrefix(path, summarizeDir+"/") || b.Memory < 0 || b.Keep < 0 || b.Procs < 0 || b.Wall < 0 || b.Output < 0 {
+				t.Errorf("%s: got %+v", path, b)
+			}
+		}
+	})
+}
