@@ -51,14 +51,14 @@ func (w *worker) finish(o *soif.Object, c *content) error {
 		o.Del(name)
 	}
 	w.tab.derive.apply(o, func(d derived) { w.step(c, "derive", d.name, d.value) })
-	if w.tab.rules == nil {
-		return nil
-	}
-	for i := range w.tab.rules.rules {
-		if err := w.rule(o, c, &w.tab.rules.rules[i]); err != nil {
-			return err
+	if w.tab.rules != nil {
+		for i := range w.tab.rules.rules {
+			if err := w.rule(o, c, &w.tab.rules.rules[i]); err != nil {
+				return err
+			}
 		}
 	}
+	w.tab.addMethods(o)
 	return nil
 }
 

@@ -26,7 +26,8 @@ type Tables struct {
 	opts      []optionRule
 	derive    *derivation // nil: nothing
 	rules     *postRules  // nil: none
-	html      *htmlTable  // nil: the program's
+	methods   []method
+	html      *htmlTable // nil: the program's
 }
 
 // A tableFile is one of the texts.
@@ -48,6 +49,7 @@ func tableFiles() []tableFile {
 		{"options", embedded("options"), (*Tables).parseOptions},
 		deriveTable(),
 		rulesTable(),
+		accessTable(),
 		htmlFile(),
 	}
 }
