@@ -13,6 +13,7 @@ import (
 //	config ctl status stats events log err
 //	objects/ url/ soif soif.zst since/ digest    as gather/store has them
 //	attributes
+//	as/METHOD/OID    what a method says of an object
 //	query/
 //		clone
 //		N/      ctl err status hits summary soif why plan suggest results/
@@ -96,6 +97,7 @@ func (s *shown) build() {
 	nodes["query"] = queryDir{b}
 	nodes["q"] = namedDir{b}
 	nodes["similar"] = similarDir{b}
+	nodes["as"] = s.asFiles()
 	nodes["views"] = viewsDir{b: b}
 	nodes["by"] = byDir{b: b}
 	s.events.Nodes(nodes, "events", b.id)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"harvest/fs/ndb"
+	"harvest/gather/essence/access"
 	"harvest/gather/soif"
 	"harvest/gather/store"
 	"harvest/index"
@@ -287,7 +288,7 @@ func document(oid store.OID, o *soif.Object) index.Doc {
 
 func appendFields(fields []index.Field, o *soif.Object) []index.Field {
 	for _, a := range o.Attrs {
-		if bytes.IndexByte(a.Value, 0) < 0 {
+		if bytes.IndexByte(a.Value, 0) < 0 && !access.Is(a.Name) { // a method is no text about anything
 			fields = append(fields, index.Field{Name: baseName(a.Name), Text: string(a.Value)})
 		}
 	}

@@ -20,6 +20,7 @@ import (
 //	status             counts of the visit that runs, or of the last
 //	events  log        with .live and .wait
 //	objects/ url/      the objects, by OID and by URL
+//	as/                what methods say of an object, by OID
 //	soif  soif.zst     all of them as a stream
 //	since/  digest     changes after a cursor, what is here in short
 //	hosts  documents  links  queue  top25
@@ -92,6 +93,7 @@ func (g *Gatherer) newTree(opt Options) *tree {
 	types := make(map[string]fs.Node)
 	g.broughtNodes(types, err)
 	nodes["types"] = fs.Static(g.id("types"), types)
+	nodes["as"] = g.asFiles(err)
 	g.tableFiles(nodes, err)
 	g.exportNodes(nodes, err, opt.Bus)
 	g.journal.events.Nodes(nodes, "events", g.id)
