@@ -202,26 +202,23 @@ func (a *answer) span(page int) (from, to int) {
 }
 
 // order puts hits that are not to be ranked by score in order, at the cost of
-// a look at each in the store.
+// a look at each in the store, all in one go.
 func (a *answer) order(ctx context.Context) error {
 	type key struct {
 		hit
 		url     string
 		updated time.Time
 	}
-	keys := make([]key, 0, len(a.hits))
-	for _, h := range a.hits {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		e, err := a.b.store.Stat(h.oid)
-		if errors.Is(err, iofs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		keys = append(keys, key{h, e.URL, e.Updated})
+	keys, oids := make([]key, 0, len(a.hits)), make([]store.OID, len(a.hits))
+	for i, h := range a.hits {
+		oids[i] = h.oid
+	}
+	err := a.b.store.Entries(ctx, oids, func(i int, e *store.Entry) bool {
+		keys = append(keys, key{a.hits[i], e.URL, e.Updated})
+		return true
+	})
+	if err != nil {
+		return err
 	}
 	slices.SortStableFunc(keys, func(x, y key) int {
 		if a.manner.rank == rankUpdated {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -94,23 +95,23 @@ func (g *Gatherer) writeDocuments(ctx context.Context, w *bufio.Writer) error {
 		if part = append(part, d); len(part) < documentStep {
 			continue
 		}
-		if err := g.writeSome(w, part); err != nil {
+		if err := g.writeSome(ctx, w, part); err != nil {
 			return err
 		}
 		part = part[:0]
 	}
-	return g.writeSome(w, part)
+	return g.writeSome(ctx, w, part)
 }
 
 // writeSome writes rows of documents.
-func (g *Gatherer) writeSome(w *bufio.Writer, part []crawl.Doc) error {
+func (g *Gatherer) writeSome(ctx context.Context, w *bufio.Writer, part []crawl.Doc) error {
 	oids := make([]store.OID, len(part))
 	for i := range part {
 		if part[i].State == crawl.Stored {
 			oids[i] = g.oid(part[i].URL)
 		}
 	}
-	places, err := g.places(part, oids)
+	places, err := g.places(ctx, part, oids)
 	if err != nil {
 		return err
 	}
@@ -128,7 +129,7 @@ func (g *Gatherer) writeSome(w *bufio.Writer, part []crawl.Doc) error {
 
 // places are the stores in which the objects of documents are: "" for what is
 // not stored, or was removed by hand.
-func (g *Gatherer) places(part []crawl.Doc, oids []store.OID) ([]string, error) {
+func (g *Gatherer) places(ctx context.Context, part []crawl.Doc, oids []store.OID) ([]string, error) {
 	places := make([]string, len(part))
 	left := make([]int, 0, len(part))
 	for i := range part {
@@ -151,19 +152,14 @@ func (g *Gatherer) places(part []crawl.Doc, oids []store.OID) ([]string, error) 
 		for n, i := range left {
 			some[n] = oids[i]
 		}
-		held, err := in.Holds(some)
+		err := in.Entries(ctx, some, func(n int, _ *store.Entry) bool {
+			places[left[n]] = in.name
+			return true
+		})
 		if err != nil {
 			return nil, err
 		}
-		rest := left[:0]
-		for n, i := range left {
-			if held[n] {
-				places[i] = in.name
-			} else {
-				rest = append(rest, i)
-			}
-		}
-		left = rest
+		left = slices.DeleteFunc(left, func(i int) bool { return places[i] != "" })
 	}
 	return places, nil
 }

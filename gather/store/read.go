@@ -69,29 +69,33 @@ func (s *Store) Stat(oid OID) (Entry, error) {
 	return r.Entry, err
 }
 
-// Holds reports of each of some objects whether it is there. Many at once cost less
-// than one at a time.
-func (s *Store) Holds(oids []OID) ([]bool, error) {
-	order := make([]int, len(oids)) // as the index has them
+// Entries calls yield with the entry of each of some objects that is there, and
+// where in oids it stands, in the order of the index: many at once cost much less
+// than one at a time. It ends early when yield returns false.
+func (s *Store) Entries(ctx context.Context, oids []OID, yield func(i int, e *Entry) bool) error {
+	order := make([]int, len(oids))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortFunc(order, func(a, b int) int { return bytes.Compare(oids[a][:], oids[b][:]) })
-	held := make([]bool, len(oids))
-	err := s.view(func(v view) error {
+	return s.view(func(v view) error {
 		for n, i := range order {
 			if n%forgetEvery == forgetEvery-1 {
 				s.forget(v.obj.Tx())
+				if err := ctx.Err(); err != nil {
+					return err
+				}
 			}
 			r, ok, err := v.state(oids[i])
 			if err != nil {
 				return err
 			}
-			held[i] = ok && !r.gone
+			if ok && !r.gone && !yield(i, &r.Entry) {
+				return nil
+			}
 		}
 		return nil
 	})
-	return held, err
 }
 
 // state returns the latest state of an object, of a deleted one too.

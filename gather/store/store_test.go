@@ -222,7 +222,7 @@ func (m *model) check(t *testing.T, s *Store, after uint64) {
 			t.Fatalf("object %s: got %q %+v %v, want %q, change %d", oid, b, e, err, c.Body, m.changed[oid])
 		}
 	}
-	m.checkHolds(t, s)
+	m.checkEntries(t, s)
 	slices.SortFunc(oids, func(a, b OID) int { return bytes.Compare(a[:], b[:]) })
 	var scanned []OID
 	for e, err := range s.Scan(ctx, "", "") {
@@ -244,18 +244,29 @@ func (m *model) check(t *testing.T, s *Store, after uint64) {
 	m.checkNames(t, s)
 }
 
-// checkHolds asks for all objects there ever were at once, some twice, and for one
+// checkEntries asks for all objects there ever were at once, some twice, and for one
 // that never was.
-func (m *model) checkHolds(t *testing.T, s *Store) {
+func (m *model) checkEntries(t *testing.T, s *Store) {
 	t.Helper()
 	oids := []OID{{1}}
 	for oid := range m.changed {
 		oids = append(oids, oid)
 	}
 	oids = append(oids, oids[:len(oids)/2]...)
-	held, err := s.Holds(oids)
+	held := make([]bool, len(oids))
+	err := s.Entries(ctx, oids, func(i int, e *Entry) bool {
+		if one, err := s.Stat(oids[i]); err != nil || one != *e {
+			t.Fatalf("object %s: got %+v, want %+v, %v", oids[i], *e, one, err)
+		}
+		held[i] = true
+		return true
+	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	n := 0
+	if err := s.Entries(ctx, oids, func(int, *Entry) bool { n++; return false }); err != nil || n > 1 {
+		t.Fatalf("got %d after the first was enough, %v", n, err)
 	}
 	for i, oid := range oids {
 		if _, want := m.objects[oid]; held[i] != want {
