@@ -3,6 +3,7 @@ package essence
 import (
 	"bytes"
 	"regexp"
+	"slices"
 	"strings"
 
 	"harvest/gather/soif"
@@ -120,22 +121,24 @@ var (
 // licenceTexts are words that a licence alone has, and its name in SPDX.
 var licenceTexts = []struct {
 	name string
+	word string // that is in it, in lower case
 	re   *regexp.Regexp
 }{
-	{"AGPL-3.0", re(`(?i)affero\s+general\s+public\s+licen[sc]e`)},
-	{"LGPL", re(`(?i)(?:lesser|library)\s+general\s+public\s+licen[sc]e`)},
-	{"GPL", re(`(?i)gnu\s+general\s+public\s+licen[sc]e|common-licenses/GPL`)},
-	{"Apache-2.0", re(`(?i)apache\s+license,?\s+version\s+2|common-licenses/Apache-2`)},
-	{"MPL-2.0", re(`(?i)mozilla\s+public\s+license,?\s+v(?:ersion|\.)\s*2`)},
-	{"MIT", re(`(?i)permission\s+is\s+hereby\s+granted,\s+free\s+of\s+charge,\s+to\s+any\s+person\s+obtaining`)},
-	{"ISC", re(`(?i)permission\s+to\s+use,\s+copy,\s+modify,\s+and(?:/or)?\s+distribute\s+this\s+software\s+for\s+any`)},
-	{"BSD", re(`(?i)redistributions?\s+of\s+source\s+code\s+must\s+retain`)},
-	{"GFDL", re(`(?i)gnu\s+free\s+documentation\s+licen[sc]e`)},
-	{"Artistic", re(`(?i)artistic\s+licen[sc]e`)},
-	{"CC0-1.0", re(`(?i)cc0\s+1\.0\s+universal`)},
-	{"CC-BY", re(`(?i)creative\s+commons\s+attribution`)},
-	{"Unlicense", re(`(?i)free\s+and\s+unencumbered\s+software\s+released\s+into\s+the\s+public\s+domain`)},
-	{"Zlib", re(`(?i)altered\s+source\s+versions\s+must\s+be\s+plainly\s+marked`)},
+	{"AGPL-3.0", "affero", re(`(?i)affero\s+general\s+public\s+licen[sc]e`)},
+	{"LGPL", "general", re(`(?i)(?:lesser|library)\s+general\s+public\s+licen[sc]e`)},
+	{"GPL", "gnu general public", re(`(?i)gnu\s+general\s+public\s+licen[sc]e`)},
+	{"GPL", "common-licenses/gpl", re(`(?i)common-licenses/GPL`)},
+	{"Apache-2.0", "apache", re(`(?i)apache\s+license,?\s+version\s+2|common-licenses/Apache-2`)},
+	{"MPL-2.0", "mozilla", re(`(?i)mozilla\s+public\s+license,?\s+v(?:ersion|\.)\s*2`)},
+	{"MIT", "hereby", re(`(?i)permission\s+is\s+hereby\s+granted,\s+free\s+of\s+charge,\s+to\s+any\s+person\s+obtaining`)},
+	{"ISC", "distribute", re(`(?i)permission\s+to\s+use,\s+copy,\s+modify,\s+and(?:/or)?\s+distribute\s+this\s+software\s+for\s+any`)},
+	{"BSD", "redistribution", re(`(?i)redistributions?\s+of\s+source\s+code\s+must\s+retain`)},
+	{"GFDL", "documentation", re(`(?i)gnu\s+free\s+documentation\s+licen[sc]e`)},
+	{"Artistic", "artistic", re(`(?i)artistic\s+licen[sc]e`)},
+	{"CC0-1.0", "universal", re(`(?i)cc0\s+1\.0\s+universal`)},
+	{"CC-BY", "attribution", re(`(?i)creative\s+commons\s+attribution`)},
+	{"Unlicense", "unencumbered", re(`(?i)free\s+and\s+unencumbered\s+software\s+released\s+into\s+the\s+public\s+domain`)},
+	{"Zlib", "altered", re(`(?i)altered\s+source\s+versions\s+must\s+be\s+plainly\s+marked`)},
 }
 
 var spdx = regexp.MustCompile(`SPDX-License-Identifier:[ \t]*([\w.+ ()-]+\w\)?)`)
@@ -146,9 +149,10 @@ func licencesIn(text []byte) []string {
 	if m := spdx.FindSubmatch(text); m != nil {
 		return []string{string(m[1])}
 	}
+	low := appendWords(nil, bytes.ToLower(text))
 	var names []string
 	for _, l := range licenceTexts {
-		if l.re.Match(text) {
+		if bytes.Contains(low, []byte(l.word)) && l.re.Match(text) && !slices.Contains(names, l.name) {
 			names = append(names, l.name)
 		}
 	}

@@ -179,7 +179,7 @@ func (t *lightText) meta(name, v string) {
 var (
 	adocHeading = regexp.MustCompile(`^={1,6}[ \t]+(\S.*?)(?:[ \t]+=+)?$`)
 	adocAuthor  = regexp.MustCompile(`^(\p{Lu}[\p{L}.'-]*(?: [\p{L}.'-]+){0,3})(?: <([^>]+)>)?$`)
-	adocLink    = regexp.MustCompile(`(?:link|image::?|include::|xref):?([^\s\[]+)\[`)
+	adocLink    = regexp.MustCompile(`(?:\blink:|image::?|include::|xref:)([^\s\[]+)\[`)
 	adocInline  = regexp.MustCompile(`(?:https?|ftp|link|mailto|xref):\S*?\[([^\]\n]*)\]|<<[^,>\n]*(?:,([^>\n]*))?>>`)
 )
 

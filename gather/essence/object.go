@@ -59,7 +59,7 @@ func sumObject(w *worker, o *soif.Object, c *content, text []byte) {
 	if err := f.read(r, size); err != nil {
 		w.limit(c, "object: "+err.Error())
 	}
-	if f.text == nil {
+	if f.what == "" {
 		f.text = text
 	}
 	said := strings.Join(printable(f.text, 6, w.lim.Attr), "\n")
@@ -157,7 +157,7 @@ func (f *objectFile) elf(r io.ReaderAt) error {
 		if s.Section == elf.SHN_UNDEF || bind == elf.STB_LOCAL || kind == elf.STT_SECTION || kind == elf.STT_FILE || s.Section == elf.SHN_ABS {
 			continue
 		}
-		f.defines.add([]byte(s.Name), kind != elf.STT_FUNC)
+		f.defines.add(demangled(s.Name), kind != elf.STT_FUNC)
 	}
 	if errors.Is(err, elf.ErrNoSymbols) {
 		return nil
@@ -232,7 +232,7 @@ func (f *objectFile) pe(r io.ReaderAt, size int64) error {
 	}
 	for _, s := range p.Symbols {
 		if s.SectionNumber > 0 && s.StorageClass == 2 {
-			f.defines.add([]byte(s.Name), s.Type>>4 != 2)
+			f.defines.add(demangled(s.Name), s.Type>>4 != 2)
 		}
 	}
 	f.peExports(p)
@@ -327,9 +327,45 @@ func (f *objectFile) machoFile(m *macho.File) {
 	for _, s := range m.Symtab.Syms {
 		const external, section = 1, 0xe
 		if s.Type&external != 0 && s.Type&0xe == section && s.Type&0xe0 == 0 {
-			f.defines.add([]byte(strings.TrimPrefix(s.Name, "_")), false)
+			f.defines.add(demangled(strings.TrimPrefix(s.Name, "_")), false)
 		}
 	}
+}
+
+// demangled is the name in a symbol of C++ or Rust, without what it takes: of
+// _ZN4name5innerEv name::inner. What has no such name stays as it is.
+func demangled(name string) []byte {
+	rest, ok := strings.CutPrefix(name, "_Z")
+	if !ok {
+		return []byte(name)
+	}
+	nested := strings.HasPrefix(rest, "N")
+	rest = strings.TrimLeft(rest, "NKVLRO")
+	var parts []string
+	for len(rest) > 0 && (nested || len(parts) == 0) {
+		if s, ok := strings.CutPrefix(rest, "St"); ok {
+			parts, rest = append(parts, "std"), s
+			nested = true
+		}
+		n, i := 0, 0
+		for i < len(rest) && i < 4 && rest[i] >= '0' && rest[i] <= '9' {
+			n = 10*n + int(rest[i]-'0')
+			i++
+		}
+		if i == 0 || n == 0 || n > len(rest)-i {
+			break
+		}
+		part := rest[i : i+n]
+		rest = rest[i+n:]
+		if n == 17 && part[0] == 'h' && len(parts) > 0 { // Rust's hash
+			break
+		}
+		parts = append(parts, part)
+	}
+	if len(parts) == 0 || len(parts) == 1 && parts[0] == "std" {
+		return []byte(name)
+	}
+	return []byte(strings.Join(parts, "::"))
 }
 
 // printable returns the strings of at least least bytes that say something: they

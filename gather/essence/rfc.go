@@ -21,6 +21,7 @@ var (
 	rfcDate    = regexp.MustCompile(`^(?:\d{1,2} )?(?:January|February|March|April|May|June|July|August|September|October|November|December)(?: \d{1,2},)? (?:19|20)\d\d$`)
 	rfcSection = regexp.MustCompile(`^(?:\d+(?:\.\d+)*\.?|[A-Z](?:\.\d+)*\.|Appendix [A-Z][.:]?)  ?\S.{1,90}$`)
 	rfcPage    = regexp.MustCompile(`(?m)^(?:\S.*\[Page \d+\]|\f|RFC \d+ {3,}.*|Internet-Draft {3,}.*|draft-\S+ {3,}.*\d{4})[ \t]*\r?$`)
+	rfcPlace   = regexp.MustCompile(`(?i)\b(?:company|universi\w+|inc|ltd|corp\w*|systems?|institute?|networks?|labs?|laborator\w+|research|group|technolog\w+|foundation|cent(?:er|re)|college|communications|consulting|software|microsystems|editors?|project|telecom\w*|school|agency|the)\b`)
 	rfcPerson  = regexp.MustCompile(`^(?:[A-Z]\.[ -]?)+ ?[\p{L}' -]+(?:, (?:Ed\.|Editor|Jr\.|III))?$|^[A-Z]\p{Ll}+ [A-Z][\p{L}. ]+$`)
 )
 
@@ -102,7 +103,9 @@ func (r *rfc) columnLine(l string, columns bool) bool {
 	case rfcDate.MatchString(right):
 		r.date = right
 	case rfcPerson.MatchString(right):
-		r.authors.add(right)
+		if !rfcPlace.MatchString(right) {
+			r.authors.add(right)
+		}
 	case !known && !columns:
 		return left != "" && len(l) > 60 && strings.HasPrefix(left, "Network Working Group")
 	}

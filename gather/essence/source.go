@@ -92,6 +92,9 @@ func sumSource(w *worker, o *soif.Object, c *content, text []byte) {
 	l.find(m.code, s)
 	w.set(o, "Title", c.name)
 	w.set(o, "Description", string(cutText([]byte(words(first)), 400)))
+	if m := spdx.FindSubmatch(text[:min(len(text), 4<<10)]); m != nil {
+		w.set(o, "License", string(m[1]))
+	}
 	w.symbols(o, c, s)
 	w.set(o, "Includes", l.includes(text, m.code, w.lim.Attr))
 	w.set(o, "Comments", comments)

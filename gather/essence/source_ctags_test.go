@@ -19,7 +19,7 @@ import (
 var (
 	trees    = flag.String("trees", "", "TYPE=DIR,… of sources to compare with ctags, besides those of Go and Python")
 	disagree = flag.Int("disagree", 0, "names of each language to list that only one of us finds")
-	treeSize = flag.Int64("treesize", 4<<20, "bytes of each language to compare")
+	treeSize = flag.Int64("treesize", 1<<20, "bytes of each language to compare")
 )
 
 // ctagsName is a language as ctags calls it, and the letters of the kinds that

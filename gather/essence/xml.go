@@ -3,6 +3,7 @@ package essence
 import (
 	"bytes"
 	"html"
+	"regexp"
 	"strings"
 
 	"harvest/gather/soif"
@@ -95,9 +96,22 @@ func (z *tagScan) mark(kind tagKind, n int, close string) {
 // declaration takes <!DOCTYPE … [ … ]>: what is in the brackets is read as
 // pieces of its own.
 func (z *tagScan) declaration(rest []byte) {
-	n := bytes.IndexAny(rest, "[>")
-	if n < 0 {
-		n = len(rest) - 1
+	n, quote := 2, byte(0)
+	for ; n < min(len(rest), 8<<10); n++ {
+		if c := rest[n]; quote != 0 {
+			if c == quote {
+				quote = 0
+			}
+		} else if c == '"' || c == '\'' {
+			quote = c
+		} else if c == '[' || c == '>' {
+			break
+		}
+	}
+	if n >= min(len(rest), 8<<10) {
+		if n = bytes.IndexAny(rest, "[>"); n < 0 {
+			n = len(rest) - 1
+		}
 	}
 	z.kind, z.raw = tagDecl, rest[2:max(n, 2)]
 	z.i += n + 1
@@ -195,6 +209,8 @@ type xmlSummary struct {
 	comments  []byte
 	catch     []catch // elements whose text is wanted
 	elements  *list   // that a DTD declares
+	entities  map[string]string
+	grown     int // by entities
 }
 
 // A catch is an element whose text becomes a value.
@@ -218,7 +234,7 @@ var xmlAttributes = map[string]string{
 // sumXML summarizes a document marked by tags: its root, title, headings, people
 // and text, and what a DTD declares.
 func sumXML(w *worker, o *soif.Object, c *content, text []byte) {
-	x := &xmlSummary{w: w, values: make(map[string]*list), elements: w.list()}
+	x := &xmlSummary{w: w, values: make(map[string]*list), elements: w.list(), entities: make(map[string]string)}
 	z := tagScan{b: text}
 	for z.next() {
 		x.piece(&z)
@@ -298,7 +314,7 @@ const maxTags = 256
 func (x *xmlSummary) piece(z *tagScan) {
 	switch z.kind {
 	case tagText:
-		x.text = appendWords(x.text, z.text())
+		x.text = appendWords(x.text, x.resolve(z.text()))
 	case tagComment:
 		if t := bytes.TrimSpace(z.raw); len(t) > 0 && len(x.comments) < x.w.lim.Attr && letters(t, 4) {
 			x.comments = appendComment(x.comments, t, x.w.lim.Attr)
@@ -392,6 +408,26 @@ func (x *xmlSummary) declare(raw []byte) {
 			x.elements.add("%" + f[2])
 		} else {
 			x.elements.add("&" + f[1])
+			if v := strings.Trim(words(raw[bytes.Index(raw, []byte(f[1]))+len(f[1]):]), `"'`); len(v) < 1000 && len(x.entities) < 1000 {
+				x.entities[f[1]] = v
+			}
 		}
 	}
 }
+
+// resolve puts the values of a document's own entities in their places; values
+// are not looked into again, so that nothing grows without end.
+func (x *xmlSummary) resolve(text []byte) []byte {
+	if len(x.entities) == 0 || bytes.IndexByte(text, '&') < 0 {
+		return text
+	}
+	return ownEntity.ReplaceAllFunc(text, func(ref []byte) []byte {
+		if v, ok := x.entities[string(ref[1:len(ref)-1])]; ok && x.grown < 64<<10 {
+			x.grown += len(v)
+			return markedText(v)
+		}
+		return ref
+	})
+}
+
+var ownEntity = regexp.MustCompile(`&[A-Za-z_][\w.-]*;`)
