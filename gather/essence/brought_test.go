@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -284,6 +285,57 @@ func TestRests(t *testing.T) {
 	}
 	if f := p.Tallies()["Lua.sum"]; time.Until(f.Rests) < resting/2 {
 		t.Errorf("got %+v", f)
+	}
+}
+
+const catalog = "-- first\nTitle: one\n-- second\nTitle: two\n-- second\nTitle: three\n"
+
+// TestExplode: an exploder makes several objects of a document, which cannot
+// pass for others than it has inside.
+func TestExplode(t *testing.T) {
+	const program = `#!/bin/sh
+[ "$1" = "$url" ] || exit 1
+awk '/^--/ { n = $2; next }
+{ sub(/Title: /, ""); printf "@FILE { http://bank/%s\nTitle{%d}:\t%s\nMD5{3}:\tabc\n}\n", n, length($0), $0 }' "$2"
+`
+	const starlark = `
+def explode(doc):
+    all = []
+    for part in doc.text.split("-- ")[1:]:
+        lines = part.splitlines()
+        all.append({"URL": "http://bank/" + lines[0], "Title": lines[1][7:], "Type": "Entry"})
+    return all
+`
+	for file, text := range map[string]string{"explode/Lua.sum": program, "explode/Lua.star": starlark} {
+		p, failed := bring(t, Bounds{}, map[string]string{file: text})
+		in := luaInput(p)
+		in.Head = []byte(catalog)
+		var got []string
+		in.Member = func(_ context.Context, m Member) error {
+			got = append(got, m.Container+" "+m.Object.URL+" "+m.Object.Text("Title")+m.Object.Text("MD5"))
+			return nil
+		}
+		o, tr := sum(t, in)
+		want := []string{
+			"http://site/src/greet.lua http://site/src/greet.lua!/bank/first one",
+			"http://site/src/greet.lua http://site/src/greet.lua!/bank/second two",
+			"http://site/src/greet.lua http://site/src/greet.lua!/bank/second~2 three",
+		}
+		if !slices.Equal(got, want) || o.Text("Members") != "3" || len(failed()) > 0 {
+			t.Errorf("%s: got %q, %s and %v", file, got, o.Append(nil), failed())
+		}
+		if !strings.Contains(tr.String(), "unnest\t3 objects\t"+file) {
+			t.Errorf("%s: got trace\n%s", file, tr)
+		}
+		in.Member = nil
+		o, _ = sum(t, in)
+		if e, ok := o.Embed(2); !ok || e.Text("Title") != "two" || len(o.Embeds()) != 3 {
+			t.Errorf("%s: got %s", file, o.Append(nil))
+		}
+	}
+	p, failed := bring(t, Bounds{}, map[string]string{"explode/Lua.sum": "#!/bin/sh\nexit 1\n", "Lua.star": luaStar})
+	if o, _ := sum(t, luaInput(p)); o.Text("Title") != "A greeter" || len(failed()) != 1 || !failed()[0].Explode {
+		t.Errorf("one that fails: got %s, %v", o.Append(nil), failed())
 	}
 }
 

@@ -252,6 +252,9 @@ func (w *worker) summarize(o *soif.Object, c *content, depth int) {
 		w.step(c, "select", "rejected", why)
 	case is(c.opt.typeOnly):
 		w.step(c, "select", "none", "options: typeonly")
+	case w.explode(o, c):
+		w.step(c, "select", "accepted", why)
+		w.step(c, "summarize", strconv.Itoa(len(o.Attrs))+" attributes", "what is in it")
 	case form == nil:
 		w.step(c, "unnest", "none", k.name+" is no container")
 		w.leaf(o, c, k, why)
