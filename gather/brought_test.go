@@ -96,6 +96,40 @@ func TestBroughtFrom(t *testing.T) {
 	}
 }
 
+// TestProgramsFrom: a program that config names is run as the server does, so
+// that only somebody on this machine may add one; who is elsewhere may leave it.
+func TestProgramsFrom(t *testing.T) {
+	g := run(t, t.TempDir(), "")
+	write := func(near bool, text string) error {
+		ctx := fs.WithUser(context.Background(), &fs.User{Name: "ann", Owner: true, Local: near})
+		n, err := g.Files().Lookup(ctx, "config")
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := n.(fs.File).Open(ctx, fs.Write|fs.Trunc)
+		if err != nil {
+			return err
+		}
+		if _, err = h.WriteAt(ctx, []byte(text), 0); err == nil {
+			err = h.Flush(ctx)
+		}
+		return errors.Join(err, h.Close())
+	}
+	const one, other, list = "root url=http://x.test/ enumeration=/bin/one\n", "root url=http://x.test/ enumeration='/bin/one -v'\n", "leaf program=/bin/list\n"
+	for _, c := range []struct {
+		near bool
+		text string
+		ok   bool
+	}{
+		{false, one, false}, {false, list, false}, {true, one, true}, {false, "every=3h\n" + one, true},
+		{false, other, false}, {false, one + list, false}, {true, one + list, true}, {false, list, true}, {false, one, false},
+	} {
+		if err := write(c.near, c.text); (err == nil) != c.ok || err != nil && !errors.Is(err, iofs.ErrPermission) {
+			t.Errorf("near %t, %q: got %v", c.near, c.text, err)
+		}
+	}
+}
+
 // TestBroughtAtStart: what is bad in the folder when the server starts is told of
 // and passed over.
 func TestBroughtAtStart(t *testing.T) {

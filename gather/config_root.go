@@ -1,6 +1,8 @@
 package gather
 
 import (
+	"fmt"
+	iofs "io/fs"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -106,6 +108,35 @@ type list struct {
 	program []string
 	root    crawl.Root // what each of them is like
 	rules   rootRules
+}
+
+// programs are those that a configuration has run, with their arguments.
+func (c *config) programs() map[string]bool {
+	all := make(map[string]bool)
+	for _, r := range c.roots {
+		if len(r.Enumeration) > 0 {
+			all[strings.Join(r.Enumeration, "\x00")] = true
+		}
+	}
+	for _, l := range c.lists {
+		all[strings.Join(l.program, "\x00")] = true
+		if len(l.root.Enumeration) > 0 {
+			all[strings.Join(l.root.Enumeration, "\x00")] = true
+		}
+	}
+	return all
+}
+
+// newProgram refuses a program that another configuration does not have.
+func (c *config) newProgram(was *config) error {
+	known := was.programs()
+	for p := range c.programs() {
+		if !known[p] {
+			name, _, _ := strings.Cut(p, "\x00")
+			return fmt.Errorf("%s: a program is written on the machine that runs it: %w", name, iofs.ErrPermission)
+		}
+	}
+	return nil
 }
 
 // isLocal reports whether a URL is of a tree of files here.

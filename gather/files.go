@@ -1,6 +1,7 @@
 package gather
 
 import (
+	"context"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -74,7 +75,9 @@ func (g *Gatherer) id(part ...string) uint64 {
 func (g *Gatherer) newTree(opt Options) *tree {
 	err := fs.NewErr(g.id("err")).Hide(hidePasswords)
 	nodes := map[string]fs.Node{
-		"config": fs.Config(g.id("config"), err, g.config, g.setConfig).Lines(checkLine).Hide(hidePasswords),
+		"config": fs.Config(g.id("config"), err, g.config, func(ctx context.Context, text string) error {
+			return g.setConfigFrom(ctx, text, fs.UserOf(ctx).Local)
+		}).Lines(checkLine).Hide(hidePasswords),
 		"ctl": fs.Ctl(g.id("ctl"), err,
 			fs.On("run", g.run),
 			fs.On("stop", g.stop),

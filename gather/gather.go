@@ -262,8 +262,20 @@ func (g *Gatherer) oid(url string) store.OID { return store.ID(url, g.name+"@"+g
 
 // setConfig checks a configuration and puts it in force: at once, for what is
 // read at each visit; a visit that runs goes on with the one it began with.
-func (g *Gatherer) setConfig(_ context.Context, text string) error {
+func (g *Gatherer) setConfig(ctx context.Context, text string) error {
+	return g.setConfigFrom(ctx, text, true)
+}
+
+// setConfigFrom is setConfig by somebody who is near, on this machine, or not:
+// then it may name no program that is not there yet, for programs run as the
+// server does.
+func (g *Gatherer) setConfigFrom(_ context.Context, text string, near bool) error {
 	c, err := parseConfig(text)
+	if err == nil && !near {
+		g.mu.Lock()
+		err = c.newProgram(g.conf)
+		g.mu.Unlock()
+	}
 	if err == nil {
 		_, err = c.filtered() // its files can be read
 	}
