@@ -147,7 +147,10 @@ func (k *carrier) flush(ctx context.Context) error {
 		}
 	}
 	k.due = k.due[:0]
-	return k.g.carry(ctx, &m)
+	if err := k.g.carry(ctx, &m); err != nil {
+		return err
+	}
+	return k.g.carryAll(ctx, &m)
 }
 
 func (k *carrier) move(m *move, pool *store.Store, d due) error {

@@ -32,7 +32,9 @@ func (g *Gatherer) explain(ctx context.Context, raw string) (string, error) {
 	}
 	d, err := g.db.Lookup(u)
 	if errors.Is(err, iofs.ErrNotExist) {
-		e.line(ndb.Of("state", "unknown"))
+		if err := e.member(); err != nil {
+			return "", err
+		}
 		return e.b.String(), nil
 	}
 	if err != nil {
@@ -50,6 +52,37 @@ type explaining struct {
 }
 
 func (e *explaining) line(pairs ...ndb.Pair) { e.b.WriteString(ndb.Format(pairs...) + "\n") }
+
+// member tells of a URL that is of no document: it may be that of what is in one.
+func (e *explaining) member() error {
+	c, ok, err := e.g.containerOf(e.url)
+	if err != nil || !ok {
+		e.line(ndb.Of("state", "unknown"))
+		return err
+	}
+	here, err := holds(e.g.store, e.g.oid(e.url))
+	if err != nil {
+		return err
+	}
+	pool, err := e.g.pool(false)
+	if err != nil {
+		return err
+	}
+	there, err := holds(pool, e.g.oid(e.url))
+	state, place := "unknown", ""
+	switch {
+	case here:
+		state, place = "stored", "selected"
+	case there:
+		state, place = "stored", "unselected"
+	}
+	about := []ndb.Pair{ndb.Of("state", state), ndb.Of("container", c.URL)}
+	if place != "" {
+		about = append(about, ndb.Of("place", place))
+	}
+	e.line(about...)
+	return err
+}
 
 // document tells of one that is known.
 func (e *explaining) document(ctx context.Context, d *crawl.Doc) error {

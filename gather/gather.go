@@ -38,6 +38,7 @@ import (
 //	crawl.db     what is known of documents: gather/crawl
 //	store        the objects: gather/store
 //	unselected   those of documents that are not in the collection, if there are any
+//	containers   the documents that have objects of what is in them, if any do
 //	selected     what stands for the selection that has been carried out
 type Gatherer struct {
 	name, dir string
@@ -59,8 +60,9 @@ type Gatherer struct {
 	sel       *collecting
 	submits   bucket
 
-	wake     chan struct{} // the schedule is to be looked at again
-	watching atomic.Pointer[watch]
+	wake       chan struct{} // the schedule is to be looked at again
+	watching   atomic.Pointer[watch]
+	containers containers
 
 	bring *bring // summarizers of users
 
@@ -135,6 +137,9 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 		return nil, err
 	}
 	if g.store, err = store.Open(g.path("store"), g.lg, store.Options{}); err != nil {
+		return nil, err
+	}
+	if err := g.containers.load(g.path("containers")); err != nil {
 		return nil, err
 	}
 	if err := g.openUnselected(); err != nil {

@@ -74,6 +74,13 @@ func (v *visit) isOrphan(e *store.Entry) (bool, error) {
 	d, err := v.g.db.Lookup(e.URL)
 	switch {
 	case errors.Is(err, iofs.ErrNotExist):
+		c, member, err := v.g.containerOf(e.URL)
+		if err != nil {
+			return false, err
+		}
+		if member {
+			return c.State == crawl.Vanished || c.State == crawl.Barred || c.State == crawl.Away, nil
+		}
 		if v.counts.Failed.Load() > 0 {
 			return false, nil // it may be in what could not be read
 		}

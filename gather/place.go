@@ -94,6 +94,11 @@ func (g *Gatherer) drop(ctx context.Context, oid store.OID, url string) error {
 	}
 	clear(g.sel.bests)
 	gone := []store.Change{{Op: soif.Delete, OID: oid, URL: url}}
+	if g.containers.has(oid) {
+		if err := g.dropMembers(ctx, url, nil); err != nil {
+			return err
+		}
+	}
 	return g.carry(ctx, &move{in: gone, end: gone})
 }
 
@@ -196,6 +201,9 @@ func (g *Gatherer) place(ctx context.Context, c *config, pages []*crawl.Page, ch
 	}
 	if err = p.plan(changes); err == nil {
 		err = g.carry(ctx, &p.move)
+	}
+	if err == nil {
+		err = g.carryAll(ctx, &p.move)
 	}
 	if err != nil || len(g.sel.bests) > maxBests {
 		clear(g.sel.bests) // found again when they are needed

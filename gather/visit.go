@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"harvest/fs/ndb"
@@ -26,6 +27,8 @@ type visit struct {
 	conf   *config
 	plan   crawl.Plan
 	counts crawl.Counts
+
+	members atomic.Int64 // objects stored of what is in documents
 
 	// mu guards when it was.
 	mu           sync.Mutex
@@ -89,7 +92,9 @@ func (v *visit) finish(t time.Time) {
 
 // Handle summarizes a document.
 func (v *visit) Handle(ctx context.Context, p *crawl.Page) {
+	in := &members{v: v}
 	o, _, err := essence.Summarize(ctx, essence.Input{
+		Member: in.take, Took: func(_ int, whole bool) { in.whole = whole },
 		URL: p.URL, Type: p.Type, Size: p.Size, Modified: p.Modified,
 		Head: p.Head, Rest: p.Rest, FullText: v.conf.fullText && !p.NoArchive, Programs: v.g.bring.now(),
 	})
@@ -125,7 +130,7 @@ func (v *visit) Handle(ctx context.Context, p *crawl.Page) {
 	hex.Decode(p.MD5[:], []byte(o.Text("MD5")))
 	p.Life, p.Refresh = v.sign(&o)
 	body := o.Append(nil)
-	p.Result, p.Weight = body, len(body)
+	p.Result, p.Weight = &made{body, in}, len(body)+in.mem.Len()
 }
 
 // sign adds to a summary who made it, when, and how long it is good for, unless a
@@ -156,7 +161,10 @@ func (v *visit) Commit(ctx context.Context, pages []*crawl.Page) error {
 		oid := v.g.oid(p.URL)
 		switch {
 		case p.Outcome == crawl.Fetched:
-			body, _ := p.Result.([]byte)
+			var body []byte
+			if m, ok := p.Result.(*made); ok {
+				body = m.body
+			}
 			changes = append(changes, store.Change{Op: soif.Update, OID: oid, URL: p.URL, Body: body})
 		case p.Outcome == crawl.Unchanged && p.Due:
 			_, err := v.g.stat(oid)
@@ -176,6 +184,9 @@ func (v *visit) Commit(ctx context.Context, pages []*crawl.Page) error {
 		if err := v.g.place(ctx, v.conf, pages, changes); err != nil {
 			return err
 		}
+	}
+	if err := v.keepMembers(ctx, pages); err != nil {
+		return err
 	}
 	for _, p := range pages {
 		v.tell(p)
@@ -232,6 +243,7 @@ func (v *visit) figures() []ndb.Pair {
 		ndb.Of("found", c.Found.Load()),
 		ndb.Of("queued", c.Queued.Load()),
 		ndb.Of("fetched", c.Fetched.Load()),
+		ndb.Of("members", v.members.Load()),
 		ndb.Of("unchanged", c.Unchanged.Load()),
 		ndb.Of("gone", c.Gone.Load()),
 		ndb.Of("spared", c.Spared.Load()),

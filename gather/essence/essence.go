@@ -54,6 +54,9 @@ type Input struct {
 	// says so, each as soon as it is made; its error ends Summarize. Without it
 	// they are described in the object itself.
 	Member func(ctx context.Context, m Member) error
+	// Took is told at the end how many they were, and whether that is all there
+	// are: nothing was damaged, and no bound was met. It may be nil.
+	Took func(n int, whole bool)
 }
 
 // Limits bound what a summary costs and holds. A field of zero means its default.
@@ -142,6 +145,9 @@ func Summarize(ctx context.Context, in Input) (soif.Object, Trace, error) {
 		return soif.Object{}, w.trace, w.failed
 	}
 
+	if in.Took != nil {
+		in.Took(w.made, !w.partial)
+	}
 	o := soif.Object{Type: "FILE", URL: in.URL, Attrs: make([]soif.Attr, 0, len(body.Attrs)+8)}
 	add(&o, "Type", c.typ)
 	if t := body.Text("Title"); t != "" {
@@ -154,6 +160,9 @@ func Summarize(ctx context.Context, in Input) (soif.Object, Trace, error) {
 	}
 	opt := w.tab.option(c.typ)
 	add(&o, "MD5", opt.sum(r, in.URL))
+	if w.made > 0 {
+		add(&o, "Members", strconv.Itoa(w.made))
+	}
 	o.Attrs = append(o.Attrs, body.Attrs...)
 	if err := w.finish(&o, c); err != nil {
 		return o, w.trace, err
@@ -181,6 +190,8 @@ type worker struct {
 	cuts    []cutNote // what was cut, and why
 
 	member   func(context.Context, Member) error // takes members that are objects; may be nil
+	made     int                                 // how many it took
+	partial  bool                                // there may be more
 	failed   error                               // what it said
 	base     *digest                             // the object as it comes
 	began    time.Time                           // when unnesting did

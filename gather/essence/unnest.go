@@ -71,7 +71,7 @@ func (p *policy) wants(f *format) bool {
 // reports whether it did.
 func (w *worker) unnest(o *soif.Object, c *content, depth int, f *format, p *policy) {
 	if deepest := min(w.lim.Depth, max(p.depth, 1)); depth >= deepest {
-		w.limit(c, fmt.Sprintf("nested more than %d deep", deepest))
+		w.short(c, fmt.Sprintf("nested more than %d deep", deepest))
 		return
 	}
 	head := c.head[:min(len(c.head), w.lim.Head)]
@@ -167,9 +167,6 @@ func (w *worker) takeApart(o *soif.Object, c *content, depth int, f *format, p *
 	}
 	t.all()
 	w.step(c, "unnest", strconv.Itoa(t.n)+" members", f.name)
-	if t.names != nil {
-		add(o, "Members", strconv.Itoa(t.n))
-	}
 	if n, ok := a.(interface {
 		Notes(*worker, *soif.Object, *content)
 	}); ok {
@@ -208,11 +205,11 @@ func (t *taking) all() {
 			continue
 		}
 		if t.n >= t.p.members {
-			w.limit(t.c, fmt.Sprintf("only the first %d members", t.p.members))
+			w.short(t.c, fmt.Sprintf("only the first %d members", t.p.members))
 			return
 		}
 		if w.members >= w.lim.Members {
-			w.limit(t.c, fmt.Sprintf("only the first %d members", w.lim.Members))
+			w.short(t.c, fmt.Sprintf("only the first %d members", w.lim.Members))
 			return
 		}
 		w.members++
@@ -263,7 +260,9 @@ func (t *taking) summary(h *unpack.Header, name, at, url string, prefix int) (*c
 		if h.Size >= 0 {
 			add(e, "File-Size", strconv.FormatInt(h.Size, 10))
 		}
+		partial := w.partial
 		w.damage(&content{path: at}, t.f.name, h.Err)
+		w.partial = partial // it is known, if nothing of what is in it
 		return nil, e
 	}
 	d := newDigest(w.ctx, nil, &meter{w: w, r: t.a, in: t.in, most: t.p.size})

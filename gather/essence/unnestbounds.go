@@ -154,9 +154,16 @@ func (t *tail) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// short is limit where members may be missing for it.
+func (w *worker) short(c *content, what string) {
+	w.partial = true
+	w.limit(c, what)
+}
+
 // damage tells why a container, or a member of one, was not read to its end.
 func (w *worker) damage(c *content, what string, err error) {
 	var b bomb
+	w.partial = true
 	switch {
 	case w.ctx.Err() != nil: // the caller knows
 	case errors.As(err, &b):

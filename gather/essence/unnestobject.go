@@ -133,7 +133,9 @@ func (t *taking) object(h *unpack.Header, name, at string) bool {
 	case err == nil && w.ctx.Err() == nil:
 		err = w.member(w.ctx, Member{Container: t.top(), Object: o})
 	}
-	w.failed = err
+	if w.failed = err; err == nil {
+		w.made++
+	}
 	return err == nil
 }
 
