@@ -33,6 +33,7 @@ type ConfigFile struct {
 	set  func(ctx context.Context, text string) error
 	line func(line string, n int) error
 	hide func(text string) string
+	rest bool // removing it empties it
 
 	mu       sync.Mutex
 	name     string // its own, told by the directory that holds it
@@ -68,6 +69,13 @@ func (c *ConfigFile) Lines(check func(line string, n int) error) *ConfigFile {
 // it can be read in NAME.rejected and in err. The lines stay what they are.
 func (c *ConfigFile) Hide(hide func(text string) string) *ConfigFile {
 	c.hide = hide
+	return c
+}
+
+// Removable has the removal of the file put an empty text in force; without it
+// what is in force stays so. Soon the file is there again, as editors expect.
+func (c *ConfigFile) Removable() *ConfigFile {
+	c.rest = true
 	return c
 }
 

@@ -202,6 +202,11 @@ func (e *editable) Remove(ctx context.Context, name string) error {
 		e.rejected(name).dropRejected()
 		e.vers++
 	case e.configs[name] != nil && !e.gone(name):
+		if c := e.configs[name]; c.rest {
+			if err := c.Replace(ctx, nil); err != nil {
+				return err
+			}
+		}
 		e.away[name] = time.Now()
 		e.vers++
 	case e.static.nodes[name] != nil && e.configs[name] == nil:

@@ -162,9 +162,9 @@ func (c *config) setting(e ndb.Entry, p ndb.Pair) (err error) {
 }
 
 // print stands for all of the configuration that summaries depend on.
-func (c *config) print(version string) uint64 {
+func (c *config) print(version string, types uint64) uint64 {
 	h := fnv.New64a()
-	fmt.Fprintf(h, "%d %s %t %s %s", essence.Version, version, c.fullText, c.ttl, c.refresh)
+	fmt.Fprintf(h, "%d %s %t %s %s %x", essence.Version, version, c.fullText, c.ttl, c.refresh, types)
 	return h.Sum64()
 }
 

@@ -103,6 +103,9 @@ func (e *explaining) document(ctx context.Context, d *crawl.Doc) error {
 	if d.State != crawl.Stored {
 		return nil
 	}
+	if err := e.trace(d); err != nil {
+		return err
+	}
 	best, n, err := e.rivals(d)
 	if err != nil {
 		return err
@@ -113,6 +116,23 @@ func (e *explaining) document(ctx context.Context, d *crawl.Doc) error {
 		e.copies(&mine, best, n, d)
 	}
 	return e.selection(ctx, d, &mine)
+}
+
+// trace tells how its object came about, a line a step.
+func (e *explaining) trace(d *crawl.Doc) error {
+	note, err := e.g.db.Note(d.URL)
+	for l := range strings.Lines(note) {
+		f := strings.Split(strings.TrimSuffix(l, "\n"), "\t")
+		if len(f) != 4 || f[0] == "type" {
+			continue
+		}
+		about := []ndb.Pair{ndb.Of(f[0], f[1]), ndb.Of("by", f[2])}
+		if f[3] != "" {
+			about = append(about, ndb.Of("member", f[3]))
+		}
+		e.line(about...)
+	}
+	return err
 }
 
 // rivals finds the best of a document's group, and how many are in it.

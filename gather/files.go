@@ -27,6 +27,8 @@ import (
 //	hosts  documents  links  queue  top25
 //	selected  duplicates
 //	                   the tables of files_tables.go
+//	types/             the tables of Essence, and a try of them
+//	trace/             how each object came about
 //	submit             URLs from outside, to be fetched
 //	explain            why a URL is, or is not, in the collection
 
@@ -95,9 +97,9 @@ func (g *Gatherer) newTree(opt Options) *tree {
 	}
 	types := make(map[string]fs.Node)
 	g.broughtNodes(types, err)
-	nodes["types"] = fs.Static(g.id("types"), types)
 	nodes["as"] = g.asFiles(err)
 	g.tableFiles(nodes, err)
+	g.typesNodes(nodes, types)
 	g.exportNodes(nodes, err, opt.Bus)
 	g.journal.events.Nodes(nodes, "events", g.id)
 	g.journal.log.Nodes(nodes, "log", g.id)

@@ -35,6 +35,7 @@ import (
 //	host         the name of the machine it was made on, part of its identity
 //	held         "stopped" or "paused", while it is
 //	secrets      passwords, which only the owner may read
+//	types        the tables of Essence that were set, a file each
 //	crawl.db     what is known of documents: gather/crawl
 //	store        the objects: gather/store
 //	unselected   those of documents that are not in the collection, if there are any
@@ -59,6 +60,7 @@ type Gatherer struct {
 	tree      *tree // of files, made with the Gatherer
 	sel       *collecting
 	submits   bucket
+	types     types // tables of Essence: types.go
 
 	wake       chan struct{} // the schedule is to be looked at again
 	watching   atomic.Pointer[watch]
@@ -132,6 +134,9 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 	}
 	if g.conf, err = parseConfig(text); err != nil {
 		return nil, fmt.Errorf("config: %w", err)
+	}
+	if err = g.types.load(g.path("types")); err != nil {
+		return nil, err
 	}
 	if g.db, err = crawl.OpenDB(g.path("crawl.db"), g.lg); err != nil {
 		return nil, err

@@ -57,6 +57,9 @@ func (v *visit) make(ctx context.Context) error {
 	if ferr := g.archive.finish(); ferr != nil {
 		g.lg.Error("archive", "err", ferr)
 	}
+	if err == nil && len(v.anew) > 0 {
+		err = v.again(ctx)
+	}
 	if err == nil {
 		err = v.orphans(ctx)
 	}

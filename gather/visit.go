@@ -25,7 +25,9 @@ import (
 type visit struct {
 	g      *Gatherer
 	conf   *config
+	tables *essence.Tables
 	plan   crawl.Plan
+	anew   []string // URLs to be fetched once more: see twins
 	counts crawl.Counts
 
 	members atomic.Int64 // objects stored of what is in documents
@@ -38,6 +40,8 @@ type visit struct {
 
 func (g *Gatherer) newVisit(c *config) *visit {
 	v := &visit{g: g, conf: c}
+	tables, print := g.types.now()
+	v.tables = tables
 	v.plan = crawl.Plan{
 		Context: fetch.Within,
 		Excluded: func(url, why string) {
@@ -53,9 +57,10 @@ func (g *Gatherer) newVisit(c *config) *visit {
 			g.journal.event("left", ndb.Of("url", origin), ndb.Of("reason", why))
 		},
 		Agent: c.agent,
-		Print: c.print(g.version) ^ g.bring.print(),
+		Print: c.print(g.version, print) ^ g.bring.print(),
 	}
 	c.plan(&v.plan)
+	v.plan.Exclude = v.rejects
 	if g.reach != nil && c.reach.proxy == "" { // else there is no saying where names lead
 		v.plan.Address = address
 	}
@@ -92,13 +97,17 @@ func (v *visit) finish(t time.Time) {
 
 // Handle summarizes a document.
 func (v *visit) Handle(ctx context.Context, p *crawl.Page) {
+	if why := v.redundant(p.URL); why != "" {
+		p.Outcome, p.Why = crawl.Excluded, why
+		return
+	}
 	in := &members{v: v}
-	o, _, err := essence.Summarize(ctx, essence.Input{
+	o, steps, err := essence.Summarize(ctx, essence.Input{
 		Member: in.take, Took: func(_ int, whole bool) { in.whole = whole },
 		URL: p.URL, Type: p.Type, Size: p.Size, Modified: p.Modified,
-		Head: p.Head, Rest: p.Rest, FullText: v.conf.fullText && !p.NoArchive, Programs: v.g.bring.now(),
+		Head: p.Head, Rest: p.Rest, FullText: v.conf.fullText && !p.NoArchive, Tables: v.tables, Programs: v.g.bring.now(),
 	})
-	if errors.Is(err, essence.ErrDeleted) {
+	if errors.Is(err, essence.ErrDeleted) || errors.Is(err, essence.ErrRejected) {
 		p.Outcome, p.Why = crawl.Excluded, err.Error()
 		return
 	}
@@ -127,6 +136,7 @@ func (v *visit) Handle(ctx context.Context, p *crawl.Page) {
 			o.Del("File-Size")
 		}
 	}
+	p.Note = traceNote(o.Text("Type"), steps)
 	hex.Decode(p.MD5[:], []byte(o.Text("MD5")))
 	p.Life, p.Refresh = v.sign(&o)
 	body := o.Append(nil)
@@ -189,6 +199,7 @@ func (v *visit) Commit(ctx context.Context, pages []*crawl.Page) error {
 		return err
 	}
 	for _, p := range pages {
+		v.twins(p)
 		v.tell(p)
 	}
 	return nil

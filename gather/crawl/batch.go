@@ -135,6 +135,9 @@ func (b *batch) remove(d *Doc) error {
 			return err
 		}
 	}
+	if err := b.note(d.ID, ""); err != nil {
+		return err
+	}
 	f.known.set(f.known.hash(d.URL), 0)
 	f.mu.Lock()
 	f.change(d.Server).Documents--

@@ -394,9 +394,15 @@ func (r *recorder) stored(p *Page, d *Doc) error {
 	}
 	if d.State != Stored {
 		d.ETag, d.Modified = "", ""
+		if err := r.b.note(d.ID, p.Note); err != nil {
+			return err
+		}
 		return r.b.sum(d, [16]byte{})
 	}
 	if p.Outcome == Fetched {
+		if err := r.b.note(d.ID, p.Note); err != nil {
+			return err
+		}
 		return r.b.sum(d, p.MD5)
 	}
 	return nil

@@ -162,6 +162,7 @@ type Page struct {
 	MD5           [16]byte      // for Handle to set
 	Result        any           // for Handle to set, and Commit to use
 	Weight        int           // for Handle to set: bytes that Result keeps from the heap
+	Note          string        // for Handle to set: a text that is kept with the document, see DB.Note
 	Life, Refresh time.Duration // for Handle to set: Plan.Life and Plan.Refresh of this document, in seconds; 0 is the Plan's
 
 	NoArchive bool // Fetched: it asks that its text not be kept

@@ -102,10 +102,11 @@ var (
 	linkedBucket = []byte("linked")
 	tieBucket    = []byte("tie")
 	lostBucket   = []byte("lost")
+	noteBucket   = []byte("note")
 )
 
 var buckets = [][]byte{metaBucket, serverBucket, robotsBucket, docBucket, seenBucket, ownBucket, queueBucket, handBucket,
-	linkBucket, inBucket, sumBucket, rootBucket, hostsBucket, goneBucket, linkedBucket, tieBucket, lostBucket}
+	linkBucket, inBucket, sumBucket, rootBucket, hostsBucket, goneBucket, linkedBucket, tieBucket, lostBucket, noteBucket}
 
 // errRecord is what a damaged record is told by.
 var errRecord = errors.New("damaged record")
@@ -163,7 +164,8 @@ func (f *DB) begin() (whole bool, err error) {
 		if m := tx.Bucket(metaBucket); m != nil {
 			if have := m.Get([]byte("format")); string(have) == format || string(have) == format2 {
 				whole = true
-				return nil
+				_, err := tx.CreateBucketIfNotExists(noteBucket) // one may be older
+				return err
 			} else if have != nil {
 				return fmt.Errorf("format '%s', not '%s'", clip(string(have)), format)
 			}

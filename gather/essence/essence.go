@@ -113,7 +113,8 @@ func (t Trace) String() string {
 // template type FILE whose values are its own memory. The attributes are in no
 // way about who made it: Update-Time and the like are for the caller to add;
 // Time-to-Live and Refresh-Rate are there when a rule has set them, and good. An
-// error is one of reading, or of ctx, or wraps ErrDeleted; hostile content is none.
+// error is one of reading, or of ctx, or wraps ErrDeleted or ErrRejected; hostile
+// content is none.
 func Summarize(ctx context.Context, in Input) (soif.Object, Trace, error) {
 	w := &worker{ctx: ctx, lim: in.Limits, full: in.FullText, tab: in.Tables, brings: in.Programs, url: in.URL}
 	if w.tab == nil {
@@ -164,6 +165,9 @@ func Summarize(ctx context.Context, in Input) (soif.Object, Trace, error) {
 		add(&o, "Members", strconv.Itoa(w.made))
 	}
 	o.Attrs = append(o.Attrs, body.Attrs...)
+	if err := w.unwanted(c); err != nil {
+		return o, w.trace, err
+	}
 	if err := w.finish(&o, c); err != nil {
 		return o, w.trace, err
 	}

@@ -121,8 +121,48 @@ func (t *Tables) kind(name string) *kind {
 	return k
 }
 
-// types are the names of all types, in order.
-func (t *Tables) types() []string { return slices.Sorted(maps.Keys(t.kinds)) }
+// typed is the type of that name, or one of which nothing is known.
+func (t *Tables) typed(name string) *kind {
+	if k := t.kinds[name]; k != nil {
+		return k
+	}
+	return &kind{name: name}
+}
+
+// A Type is what Types tells of one.
+type Type struct {
+	Name  string
+	Does  string   // "unnest", "summarize", "text": what is done with it; "" is nothing but to describe it
+	On    []string // the types whose content it has
+	Media []string
+	About string
+}
+
+// Types returns all types, in the order of their names. t may be nil: then they
+// are the program's own.
+func (t *Tables) Types() (all []Type) {
+	if t == nil {
+		t = ownTables()
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.kinds)) {
+		k := t.kinds[name]
+		x := Type{Name: name, Media: k.media, About: k.about}
+		for _, on := range k.on {
+			x.On = append(x.On, on.name)
+		}
+		_, known := summarizers[name]
+		switch {
+		case containers[name]:
+			x.Does = "unnest"
+		case known:
+			x.Does = "summarize"
+		case k.text:
+			x.Does = "text"
+		}
+		all = append(all, x)
+	}
+	return all
+}
 
 // ofMedia is the type that a media type names, nil if it is none of them or says
 // nothing.

@@ -1,12 +1,18 @@
 package essence
 
 import (
+	"errors"
 	"fmt"
+	"path"
 	"regexp"
 	"strings"
 
 	"harvest/fs/ndb"
 )
+
+// ErrRejected is wrapped by what Summarize returns of an object whose type is not
+// wanted.
+var ErrRejected = errors.New("not wanted")
 
 // A selectRule is a word of a line that accepts or rejects types.
 type selectRule struct {
@@ -43,7 +49,7 @@ func (t *Tables) parseSelect(text []byte) error {
 
 func (t *Tables) parseSelectLine(e ndb.Entry) error {
 	what := e.First()
-	if len(t.sel)+len(t.twins)+len(e.Pairs) > most {
+	if len(t.sel)+len(t.drops)+len(e.Pairs) > most {
 		return e.Errorf(what, "more than %d rules", most)
 	}
 	if what.Key == "drop" && what.Value == "" {
@@ -103,7 +109,7 @@ func (t *Tables) parseTwin(e ndb.Entry) error {
 	if len(r.with) == 0 {
 		return e.Errorf(e.First(), "drop: write drop %%.o with %%.c")
 	}
-	t.twins = append(t.twins, r)
+	t.drops = append(t.drops, r)
 	return nil
 }
 
@@ -116,6 +122,80 @@ func (t *Tables) selects(k *kind) (rule string, ok bool) {
 		}
 	}
 	return "", true
+}
+
+// unwanted is the error of an object whose type is not wanted: the one it is
+// recognised as, or that of the one thing in it.
+func (w *worker) unwanted(c *content) error {
+	if c.rejected == "" && c.typ != "" {
+		if rule, ok := w.tab.selects(w.tab.typed(c.typ)); !ok {
+			c.rejected = rule
+		}
+	}
+	if c.rejected == "" {
+		return nil
+	}
+	return fmt.Errorf("%s: %s: %w", c.rejected, c.typ, ErrRejected)
+}
+
+// Redundant returns the names of those beside which a name would be redundant,
+// and the rule of each that says so. Dropped returns the names that would be
+// redundant beside it.
+func (t *Tables) Redundant(name string) map[string]string {
+	return t.beside(name, func(r *twinRule) ([]affix, []affix) { return []affix{r.drop}, r.with })
+}
+
+// Dropped returns the names that would be redundant beside a name.
+func (t *Tables) Dropped(name string) map[string]string {
+	return t.beside(name, func(r *twinRule) ([]affix, []affix) { return r.with, []affix{r.drop} })
+}
+
+func (t *Tables) beside(name string, sides func(*twinRule) (mine, theirs []affix)) map[string]string {
+	var all map[string]string
+	for i := range t.drops {
+		r := &t.drops[i]
+		mine, theirs := sides(r)
+		for _, a := range mine {
+			stem, ok := a.stem(name)
+			for _, b := range theirs {
+				other := b.prefix + stem + b.suffix
+				if !ok || other == name || all[other] != "" {
+					continue
+				}
+				if all == nil {
+					all = make(map[string]string)
+				}
+				all[other] = "select: " + r.text
+			}
+		}
+	}
+	return all
+}
+
+// twins tells which of names, members of one container, are redundant, by their
+// places, and why.
+func (t *Tables) twins(names []string) map[int]string {
+	if len(t.drops) == 0 {
+		return nil
+	}
+	here := make(map[string]bool, len(names))
+	for _, n := range names {
+		here[n] = true
+	}
+	var drop map[int]string
+	for i, n := range names {
+		dir, base := path.Split(n)
+		for other, why := range t.Redundant(base) {
+			if !here[dir+other] {
+				continue
+			}
+			if drop == nil {
+				drop = make(map[int]string)
+			}
+			drop[i] = why + ": " + dir + other + " is there"
+		}
+	}
+	return drop
 }
 
 // Rejects reports whether a document need not be fetched, for its URL or name

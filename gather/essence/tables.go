@@ -22,7 +22,7 @@ type Tables struct {
 	bycontent []contentRule
 	unnests   []policyRule
 	sel       []selectRule
-	twins     []twinRule
+	drops     []twinRule
 	opts      []optionRule
 	derive    *derivation // nil: nothing
 	rules     *postRules  // nil: none
