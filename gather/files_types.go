@@ -7,6 +7,7 @@ import (
 	"io"
 	iofs "io/fs"
 	"iter"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -38,7 +39,7 @@ func (g *Gatherer) typesNodes(nodes, dir map[string]fs.Node) {
 	nodes["trace"] = fs.Hex(g.id("trace"), 2, func(prefix string) fs.Dir {
 		return fs.Func{
 			Path: g.id("trace", prefix),
-			Look: g.lookTrace,
+			Look: func(_ context.Context, name string) (fs.Node, error) { return g.lookTrace(prefix, name) },
 			Each: func(ctx context.Context, after string) iter.Seq2[fs.Entry, error] {
 				return g.eachTrace(ctx, prefix, after)
 			},
@@ -66,9 +67,9 @@ func (g *Gatherer) traceFile(e store.Entry) fs.Node {
 	})
 }
 
-func (g *Gatherer) lookTrace(_ context.Context, name string) (fs.Node, error) {
+func (g *Gatherer) lookTrace(prefix, name string) (fs.Node, error) {
 	oid, err := store.ParseOID(name)
-	if err != nil {
+	if err != nil || !strings.HasPrefix(name, prefix) {
 		return nil, fmt.Errorf("%s: %w", name, iofs.ErrNotExist)
 	}
 	e, err := g.store.Stat(oid)
@@ -80,16 +81,26 @@ func (g *Gatherer) lookTrace(_ context.Context, name string) (fs.Node, error) {
 
 func (g *Gatherer) eachTrace(ctx context.Context, prefix, after string) iter.Seq2[fs.Entry, error] {
 	return func(yield func(fs.Entry, error) bool) {
-		for e, err := range g.store.Scan(ctx, prefix, after) {
+		for e, err := range g.store.Scan(ctx, prefix, hexStart(after)) {
 			if err != nil {
 				yield(fs.Entry{}, err)
 				return
 			}
-			if !yield(fs.Entry{Name: e.OID.String(), Node: g.traceFile(e)}, nil) {
+			if name := e.OID.String(); name > after && !yield(fs.Entry{Name: name, Node: g.traceFile(e)}, nil) {
 				return
 			}
 		}
 	}
+}
+
+// hexStart is the hex digits that any name begins with, 32 at most: what follows
+// the name follows them.
+func hexStart(name string) string {
+	n := 0
+	for n < len(name) && n < 32 && strings.IndexByte("0123456789abcdef", name[n]) >= 0 {
+		n++
+	}
+	return name[:n]
 }
 
 // A tryFile summarizes what is written to it. Each writer has a document of its
@@ -178,6 +189,9 @@ func (h *tryHandle) make(ctx context.Context) error {
 func (h *tryHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if off < 0 {
+		return 0, iofs.ErrInvalid
+	}
 	if err := h.make(ctx); err != nil {
 		return 0, err
 	}
