@@ -138,6 +138,19 @@ type Type struct {
 	About string
 }
 
+// takenApart are the types that there is nothing to summarize in but what they
+// hold.
+var takenApart = func() map[string]bool {
+	m := make(map[string]bool)
+	for name := range strings.FieldsSeq(`GNUCompressed Compressed BzipCompressed XZCompressed ZstdCompressed LZ4Compressed
+		BrotliCompressed LzipCompressed LzmaCompressed SnappyCompressed ZlibCompressed MacCompressed Uuencoded
+		YEnc Tar GNUCompressedTar CompressedTar SourceDistribution Archive DebianPackage RPM Cpio PCCompressed Jar
+		AndroidPackage PythonWheel SevenZip RAR ShellArchive TNEF`) {
+		m[name] = true
+	}
+	return m
+}()
+
 // Types returns all types, in the order of their names. t may be nil: then they
 // are the program's own.
 func (t *Tables) Types() (all []Type) {
@@ -152,7 +165,7 @@ func (t *Tables) Types() (all []Type) {
 		}
 		_, known := summarizers[name]
 		switch {
-		case containers[name]:
+		case takenApart[name] && t.policy(k).as != "no":
 			x.Does = "unnest"
 		case known:
 			x.Does = "summarize"
