@@ -3,6 +3,7 @@ package essence
 import (
 	"bytes"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/abadojack/whatlanggo"
@@ -61,10 +62,12 @@ func (t *terms) language() (v verdict) {
 			second = s
 		}
 	}
-	if words < fewestWords || score[first]*10 < words*12 { // less than one in ten
+	switch share := score[first] * 100 / (12 * max(words, 1)); {
+	case words < fewestWords || share < 4:
 		return verdict{}
+	default:
+		return verdict{stopWords[first].lang, share >= 10 && score[first]*10 > second*13}
 	}
-	return verdict{stopWords[first].lang, score[first]*10 > second*13}
 }
 
 func bits(t tongue) (n int) {
@@ -82,19 +85,76 @@ func languageOf(v verdict, text []byte, said string) string {
 		said = ""
 	}
 	base, _, _ := strings.Cut(strings.ToLower(said), "-")
+	if said != "" && (v.lang == "" || same(v.lang, base) || !v.sure) {
+		return said
+	}
+	if !letters(text, fewestLetters) {
+		if v.sure && said == "" {
+			return v.lang
+		}
+		return said
+	}
+	sample := middle(text)
+	accents, lang := scripts(sample)
 	switch {
-	case said != "" && (v.lang == "" || same(v.lang, base) || !v.sure):
-		return said
-	case v.sure:
+	case lang != "":
+		return lang
+	case v.sure && !(v.lang == "en" && accents):
 		return v.lang
+	case v.lang == "" && !accents:
+		return said // of no language, mostly
 	}
-	if !letters(text, fewestLetters) || v.lang == "" && !hasAccents(text) {
-		return said
-	}
-	if l := byRuns(text); l != "" {
+	if l := byRuns(sample); l != "" {
 		return l
 	}
 	return v.lang
+}
+
+// maxRuns is how much of a text scripts and runs are looked for in.
+const maxRuns = 1500
+
+// middle is a part of a text, past what stands at its head.
+func middle(text []byte) []byte {
+	if len(text) > 3*maxRuns {
+		text = text[len(text)/3:]
+	}
+	return bytes.ToValidUTF8(text[:min(len(text), maxRuns)], nil)
+}
+
+// scripts reports whether a text has letters that are not ASCII, two in a hundred
+// at least, and the language if its script tells: English words among
+// Chinese, Japanese or Korean are more in bytes than in what they say.
+func scripts(text []byte) (accents bool, lang string) {
+	var all, wide, han, kana, hangul int
+	for _, r := range string(text) {
+		switch {
+		case r < utf8.RuneSelf:
+			if isLetter(byte(r)) {
+				all++
+			}
+			continue
+		case !unicode.IsLetter(r):
+			continue
+		case r >= 0x3040 && r < 0x3100:
+			kana++
+		case r >= 0x3400 && r < 0xa000:
+			han++
+		case r >= 0xac00 && r < 0xd7b0:
+			hangul++
+		}
+		all++
+		wide++
+	}
+	switch {
+	case 8*(han+kana+hangul) < all:
+	case hangul > han+kana:
+		lang = "ko"
+	case 10*kana > han:
+		lang = "ja"
+	default:
+		lang = "zh"
+	}
+	return 50*wide > all, lang
 }
 
 // same reports whether two languages are written alike, so that words do not
@@ -122,28 +182,10 @@ func isLanguage(s string) bool {
 	return len(s) <= 20
 }
 
-// hasAccents reports whether a text has letters that are not ASCII, a few at least.
-// One that has not, nor the common words of a language, is mostly of no language.
-func hasAccents(text []byte) bool {
-	text = text[:min(len(text), 4<<10)]
-	n := 0
-	for _, b := range text {
-		if b >= utf8.RuneSelf {
-			n++
-		}
-	}
-	return n*50 > len(text)
-}
-
-// maxRuns is how much of a text runs are counted in.
-const maxRuns = 1500
-
-// byRuns tells the language by script and by runs of letters.
+// byRuns tells the language by script and by runs of letters, "" if they do not
+// tell it from others.
 func byRuns(text []byte) string {
-	if i := bytes.IndexByte(text, '\n'); i >= 0 && len(text) > 3*maxRuns {
-		text = text[len(text)/3:] // past what stands at its head
-	}
-	info := whatlanggo.Detect(string(bytes.ToValidUTF8(text[:min(len(text), maxRuns)], nil)))
+	info := whatlanggo.Detect(string(text))
 	if !info.IsReliable() {
 		return ""
 	}
