@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -50,13 +51,19 @@ func manText(t testing.TB, file string) []byte {
 // 600 bytes of each and of all. Those of which a third of the lines and more are
 // in the page's English version, not translated, are left out.
 func TestLanguages(t *testing.T) {
+	most := 30
+	if n, err := strconv.Atoi(os.Getenv("HARVEST_LANGUAGES")); err == nil {
+		most = n
+	} else {
+		t.Logf("%d pages of each language; HARVEST_LANGUAGES=N takes more", most)
+	}
 	var pages, short, long int
 	var table []string
 	for _, dir := range slices.Sorted(maps.Keys(manLanguages)) {
 		files, _ := filepath.Glob("/usr/share/man/" + dir + "/man[1-8]/*.gz")
 		n, s, l := 0, 0, 0
 		wrong := map[string]int{}
-		for _, f := range every(files, 150) {
+		for _, f := range every(files, most) {
 			text := manText(t, f)
 			if !letters(text, 1500) || english(t, f, text) {
 				continue
