@@ -45,6 +45,7 @@ type Broker struct {
 	registry  *registry
 	queries   *queries
 	shown     *shown // its side of the tree, in files.go
+	registers bool   // it is the registry of servers
 	externals externals
 	views     *views
 
@@ -96,7 +97,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	b := &Broker{dir: dir, name: name, open: opt.Open, wake: make(chan struct{}, 1), sources: make(map[string]*source), damaged: make(map[store.OID]struct{}), again: make(chan struct{}), followed: make(chan struct{}), started: time.Now()}
+	b := &Broker{dir: dir, name: name, open: opt.Open, registers: opt.Registry, wake: make(chan struct{}, 1), sources: make(map[string]*source), damaged: make(map[store.OID]struct{}), again: make(chan struct{}), followed: make(chan struct{}), started: time.Now()}
 	b.shown = newShown(b, opt.Bus)
 	b.lg = b.shown.logger(lg).With("broker", name)
 	b.queries = newQueries(b)
@@ -427,8 +428,12 @@ func (b *Broker) runGC(ctx context.Context) {
 	if err == nil {
 		err = b.reweigh(ctx, time.Now())
 	}
+	next := b.nextLapse()
 	b.mu.Lock()
 	b.gcRuns = false
+	if !next.IsZero() && next.Before(b.gcAt) {
+		b.gcAt = next
+	}
 	b.mu.Unlock()
 	if err != nil && ctx.Err() == nil {
 		b.lg.Error("gc", "err", err)

@@ -34,6 +34,10 @@ import (
 type Options struct {
 	Open Opener
 	Bus  *fs.Bus // hears what changes in the tree; may be nil
+
+	// Registry says that services register themselves by writing to register:
+	// this is the registry of servers.
+	Registry bool
 }
 
 // How much of the growing files is kept.
@@ -69,7 +73,11 @@ func (s *shown) tell(record string) { s.events.Add(record) }
 func (s *shown) complain(what, line string, err error) { s.err.Set(what, line, err) }
 
 func (b *Broker) id(parts ...string) uint64 {
-	return fs.ID(append([]string{"broker", b.name}, parts...)...)
+	kind := "broker"
+	if b.registers {
+		kind = "registry"
+	}
+	return fs.ID(append([]string{kind, b.name}, parts...)...)
 }
 
 // Files serves b as a directory; docs/broker.4.md is its manual.
@@ -100,6 +108,9 @@ func (s *shown) build() {
 	nodes["as"] = s.asFiles()
 	nodes["views"] = viewsDir{b: b}
 	nodes["by"] = byDir{b: b}
+	if b.registers {
+		nodes["register"] = registerFile{b}
+	}
 	s.events.Nodes(nodes, "events", b.id)
 	s.log.Nodes(nodes, "log", b.id)
 	s.dir = fs.Static(b.id("dir"), nodes)

@@ -27,13 +27,15 @@ import (
 //	events     services and doors as they come and go
 //	gather/    Gatherers
 //	broker/    Brokers
+//	registry/  the registry of servers
 //	soif/      checks, cleans and converts what is written there
 type tree struct {
-	kinds  map[string]fs.Dir // of service: gather, broker
-	level  *slog.LevelVar
-	log    *fs.Log
-	events *fs.Log
-	stop   func()
+	kinds    map[string]fs.Dir // of service: gather, broker
+	registry fs.Dir
+	level    *slog.LevelVar
+	log      *fs.Log
+	events   *fs.Log
+	stop     func()
 
 	mu    sync.Mutex
 	stats []func() string
@@ -70,6 +72,9 @@ func (t *tree) files() fs.Dir {
 	t.events.Nodes(nodes, "events", id)
 	for kind, d := range t.kinds {
 		nodes[kind] = d
+	}
+	if t.registry != nil {
+		nodes["registry"] = t.registry
 	}
 	nodes["soif"] = catalog.Files(ids("soif"))
 	return fs.Static(fs.RootPath, nodes)

@@ -28,15 +28,16 @@ import (
 
 // process is everything that runs for one state directory.
 type process struct {
-	dir     string
-	lg      *slog.Logger
-	bus     *fs.Bus
-	tree    *tree
-	root    fs.Dir
-	gather  *fs.Services[*gather.Gatherer]
-	broker  *fs.Services[*broker.Broker]
-	lock    *os.File
-	stopped context.Context // ends when the tree's ctl is told stop
+	dir      string
+	lg       *slog.Logger
+	bus      *fs.Bus
+	tree     *tree
+	root     fs.Dir
+	gather   *fs.Services[*gather.Gatherer]
+	broker   *fs.Services[*broker.Broker]
+	registry *broker.Broker
+	lock     *os.File
+	stopped  context.Context // ends when the tree's ctl is told stop
 }
 
 // reach says how the tree is to be reached.
@@ -74,6 +75,10 @@ func open(dir string, complaints io.Writer) (*process, error) {
 	if p.broker, err = broker.OpenAll(filepath.Join(dir, "broker"), p.lg, broker.Options{Open: p.openPath, Bus: p.bus}); err != nil {
 		return nil, errors.Join(err, p.gather.Close(), lock.Close())
 	}
+	if p.registry, err = broker.Open(filepath.Join(dir, "registry"), "registry", p.lg, broker.Options{Open: p.openPath, Bus: p.bus, Registry: true}); err != nil {
+		return nil, errors.Join(err, p.broker.Close(), p.gather.Close(), lock.Close())
+	}
+	p.tree.registry = p.registry.Files()
 	p.tree.kinds = map[string]fs.Dir{"gather": p.gather.Files(), "broker": p.broker.Files()}
 	p.tree.count(processStats(time.Now()))
 	p.root = p.tree.files()
@@ -110,7 +115,7 @@ func lockDir(dir string) (*os.File, error) {
 
 // Close closes the services and gives the state directory back.
 func (p *process) Close() error {
-	return errors.Join(p.broker.Close(), p.gather.Close(), p.lock.Close())
+	return errors.Join(p.registry.Close(), p.broker.Close(), p.gather.Close(), p.lock.Close())
 }
 
 // run serves until ctx ends or the tree's ctl is told to stop. Ready is
@@ -157,6 +162,8 @@ func (p *process) run(ctx context.Context, d reach, ready func(addrs []string, p
 	}
 	g.Go(func() error { return p.gather.Run(ctx) })
 	g.Go(func() error { return p.broker.Run(ctx) })
+	g.Go(func() error { return p.registry.Run(ctx) })
+	g.Go(func() error { return p.announce(ctx, addrs) })
 	ready(addrs, point)
 	err := g.Wait()
 	if errors.Is(err, context.Canceled) {
