@@ -88,7 +88,7 @@ var (
 		"github.com/knusbaum/go9p":                      {"harvest/fs/ninep"},
 		"github.com/landlock-lsm/go-landlock":           {"harvest/gather/essence/jail"},
 		"go.starlark.net":                               {"harvest/gather/essence"},
-		"github.com/mmcdole/gofeed":                     {"harvest/gather/crawl"},
+		"github.com/mmcdole/gofeed":                     {"harvest/gather/crawl", "harvest/gather/essence"},
 		"github.com/nlnwa/whatwg-url":                   {"harvest/gather/crawl", "harvest/gather/essence", "harvest/gather/fetch"},
 		"github.com/rogpeppe/go-internal":               {"harvest/fs/fstest"},
 		"github.com/spf13/pflag":                        {"harvest/cmd/harvest"},
