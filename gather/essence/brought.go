@@ -140,7 +140,7 @@ func NewPrograms(all []Brought, told func(Failure)) (*Programs, error) {
 		var err error
 		switch form {
 		case "sum":
-			b.pool = newPool(b.programCmd(typ), f.Bounds, nil)
+			b.pool = newPool(b.programCmd(typ), b.Bounds, nil)
 		case "star":
 			b.pool = newPool(b.starCmd(), b.Bounds, b.starBegin)
 		case "quick":

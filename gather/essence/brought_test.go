@@ -185,6 +185,16 @@ while (<STDIN>) {
 	}
 }
 
+// TestKeptDefaults: keep alone is enough.
+func TestKeptDefaults(t *testing.T) {
+	p, failed := bring(t, Bounds{Keep: 2}, map[string]string{"Lua.sum": "#!/usr/bin/perl\n$| = 1; while (<STDIN>) { my ($u, $n) = split; read(STDIN, my $b, $n); print \"9\\nTitle: x\\n\" }\n"})
+	for range 3 {
+		if o, _ := sum(t, luaInput(p)); o.Text("Title") != "x" || len(failed()) > 0 {
+			t.Fatalf("got %s, %v", o.Append(nil), failed())
+		}
+	}
+}
+
 const luaStar = `
 def summarize(doc):
     names = re.findall(r"function M\.(\w+)", doc.text)

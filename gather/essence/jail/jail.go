@@ -9,8 +9,8 @@
 // When it ends, is to end, or its server is killed, all processes that it began
 // end too, whatever they did to get away.
 //
-// The program that calls Run does the jailed half itself, executed once more:
-// its main calls Main first. Namespaces do most of it; where there are none to
+// The program that calls Run does the jailed half itself, executed once more; so
+// that functions of its own can run there, its main calls Main first. Namespaces do most of it; where there are none to
 // be had, a process stays as a warden that outlives what it began. Landlock and
 // a system call filter hold in both cases, as far as the kernel has them:
 // Ground tells what there is.

@@ -50,8 +50,12 @@ const (
 	belowWarden        // what that begins
 )
 
-// flag makes a program that does not call Main fail instead of going on.
-const flag = "-harvest-jail"
+// The flags that this program is executed with. That for a function inside makes
+// one that does not call Main fail instead of going on.
+const (
+	flag       = "-harvest-jail"
+	flagInside = "-harvest-jail-inside"
+)
 
 // A box is what a Process runs in.
 type box struct {
@@ -138,9 +142,13 @@ func (c *Cmd) start(ctx context.Context, on int) (*Process, error) {
 	defer said.Close()
 	defer say.Close()
 
+	how := flag
+	if c.Inside && c.Path != nothing {
+		how = flagInside
+	}
 	p := &Process{name: c.Path, done: make(chan struct{})}
 	cmd := &exec.Cmd{
-		Path: "/proc/self/exe", Args: []string{"harvest", flag}, Env: c.environ(), Dir: "/",
+		Path: "/proc/self/exe", Args: []string{"harvest", how}, Env: c.environ(), Dir: "/",
 		ExtraFiles: []*os.File{in, say}, SysProcAttr: attr(on),
 		WaitDelay: 5 * time.Second, // for its pipes, once it has ended
 	}
