@@ -273,6 +273,7 @@ func (w *worker) summarize(o *soif.Object, c *content, depth int) {
 	case form == nil:
 		w.step(c, "unnest", "none", k.name+" is no container")
 		w.leaf(o, c, k, why)
+		w.records(c, k)
 	default:
 		if form.beside(k) {
 			w.leaf(o, c, k, why)
