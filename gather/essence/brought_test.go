@@ -298,7 +298,7 @@ func TestRests(t *testing.T) {
 	}
 }
 
-const catalog = "-- first\nTitle: one\n-- second\nTitle: two\n-- second\nTitle: three\n"
+const exploded = "-- first\nTitle: one\n-- second\nTitle: two\n-- second\nTitle: three\n"
 
 // TestExplode: an exploder makes several objects of a document, which cannot
 // pass for others than it has inside.
@@ -319,7 +319,7 @@ def explode(doc):
 	for file, text := range map[string]string{"explode/Lua.sum": program, "explode/Lua.star": starlark} {
 		p, failed := bring(t, Bounds{}, map[string]string{file: text})
 		in := luaInput(p)
-		in.Head = []byte(catalog)
+		in.Head = []byte(exploded)
 		var got []string
 		in.Member = func(_ context.Context, m Member) error {
 			got = append(got, m.Container+" "+m.Object.URL+" "+m.Object.Text("Title")+m.Object.Text("MD5"))

@@ -43,8 +43,9 @@ func (w *worker) records(c *content, k *kind) {
 		return
 	}
 	p := w.tab.policy(k)
+	w.clock(p.time)
 	t := &taking{w: w, c: c, p: &p, names: make(map[uint64]struct{}), seed: maphash.MakeSeed()}
-	for w.ctx.Err() == nil {
+	for w.over() == nil {
 		o, err := r.Next()
 		if err == io.EOF {
 			break
@@ -54,7 +55,8 @@ func (w *worker) records(c *content, k *kind) {
 			break
 		}
 		if t.n++; t.n > p.members || w.members >= w.lim.Members {
-			w.limit(c, fmt.Sprintf("only the first %d records", t.n-1))
+			w.short(c, fmt.Sprintf("only the first %d records", t.n-1))
+			t.n--
 			break
 		}
 		w.members++
@@ -90,6 +92,7 @@ func (t *taking) record(r *soif.Object) bool {
 		return true
 	}
 	if err == nil {
+		w.made++
 		err = w.member(w.ctx, Member{Container: t.top(), Object: o})
 	}
 	w.failed = err
