@@ -90,10 +90,20 @@ func (a *answer) search(ctx context.Context, opt index.Options) (r index.Results
 
 // answerPage is answer for a page that there may be no more: for the last one then.
 func (b *Broker) answerPage(ctx context.Context, q query.Node, m manner, page int) (*answer, int, error) {
+	all, mark := -1, ""
 	for {
 		a, err := b.answer(ctx, q, m, page)
-		if err != nil || page == 1 || page <= a.pages() && !a.past() {
-			return a, page, err
+		if err != nil {
+			return nil, page, err
+		}
+		if all >= 0 && a.mark == mark { // who looked behind the last hit has counted them
+			a.total, a.more = all, false
+		}
+		if page == 1 || page <= a.pages() && !a.past() {
+			return a, page, nil
+		}
+		if !a.more && a.cut == "" {
+			all, mark = a.total, a.mark
 		}
 		page = min(page-1, a.pages()) // the index may shrink again meanwhile
 	}

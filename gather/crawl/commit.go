@@ -15,7 +15,7 @@ const (
 	maxWeight = 8 << 20
 	maxWait   = time.Second // of work that a crash may lose
 
-	linkWeight = 64 // about what a link takes until it is written
+	linkWeight = 128 // about what a link takes until it is written
 )
 
 // commitAll hands pages to the Handler and then writes what is known of them, in

@@ -28,7 +28,7 @@ func Similar(a, b *Signature) float64 {
 }
 
 // Sign makes the signatures of a document: of its words as they are, and of its
-// shape, with all digits taken for the same. Of markup, what stands between tags
+// shape, with all digits taken for the same, and all names of months and days. Of markup, what stands between tags
 // counts, but no scripts and styles.
 func Sign(doc []byte, markup bool) (text, shape Signature) {
 	s := newSigner()
@@ -46,6 +46,8 @@ func Sign(doc []byte, markup bool) (text, shape Signature) {
 type signer struct {
 	word, form uint64 // hashes of the word so far, and of its shape
 	last       byte   // of the word so far
+	run        uint64 // hash of the letters in a row that it ends with,
+	before     uint64 // and its shape before them
 	in         bool   // a word has begun
 	words      sketch
 	shapes     sketch
@@ -73,7 +75,7 @@ func (s *signer) text(b []byte) {
 			continue
 		}
 		if !s.in {
-			s.in, s.last, s.word, s.form = true, 0, fnvOffset, fnvOffset
+			s.in, s.last, s.word, s.form, s.run, s.before = true, 0, fnvOffset, fnvOffset, 0, fnvOffset
 		}
 		if s.word == s.form {
 			h := s.word
@@ -81,7 +83,7 @@ func (s *signer) text(b []byte) {
 				h = (h ^ uint64(letterBytes[b[i]])) * fnvPrime
 				i++
 			}
-			s.word, s.form = h, h
+			s.word, s.form, s.run = h, h, h
 		}
 		for ; i < len(b) && wordBytes[b[i]] != 0; i++ {
 			s.mixed(wordBytes[b[i]])
@@ -94,11 +96,24 @@ func (s *signer) mixed(c byte) {
 	s.word = (s.word ^ uint64(c)) * fnvPrime
 	switch {
 	case c-'0' > 9:
+		if s.last-'0' <= 9 {
+			s.run, s.before = fnvOffset, s.form
+		}
+		s.run = (s.run ^ uint64(c)) * fnvPrime
 		s.form = (s.form ^ uint64(c)) * fnvPrime
 	case s.last-'0' > 9:
+		s.undate()
 		s.form = (s.form ^ '#') * fnvPrime
 	}
 	s.last = c
+}
+
+// undate takes the name of a month or day out of the shape of a word with digits,
+// when its letters end: 21nov2026.
+func (s *signer) undate() {
+	if isDateName(s.run) {
+		s.form = s.before
+	}
 }
 
 // end ends a word.
@@ -107,6 +122,12 @@ func (s *signer) end() {
 		return
 	}
 	s.in = false
+	switch {
+	case s.word != s.form && s.last-'0' > 9:
+		s.undate()
+	case s.word == s.form && isDateName(s.word):
+		s.form = (s.before ^ '#') * fnvPrime // as a number
+	}
 	if s.word != s.form {
 		s.plain = -1
 	}

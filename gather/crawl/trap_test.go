@@ -83,6 +83,14 @@ var traps = map[string]func(path, query string) string{
 		link := func(d int) string { return `<a href="` + t.AddDate(0, 0, d).Format("/cal/2006/01/02/") + `">x</a>` }
 		return menu + "Nothing on " + t.Format("2 of the month, 2006") + link(1) + link(-1) + link(7) + link(31)
 	},
+	"a calendar of named days": func(p, _ string) string {
+		t, err := time.Parse("/calendar/2006-01-02", p)
+		if err != nil {
+			t = time.Date(2024, 5, 1, 0, 0, 0, 0, time.UTC)
+		}
+		link := func(d int) string { return `<a href="` + t.AddDate(0, 0, d).Format("/calendar/2006-01-02") + `">x</a>` }
+		return t.Format("<title>Monday, 2 January 2006</title>02Jan2006 2%20January%202006 ") + "No entries for this day. Choose another day of the calendar." + link(1) + link(-1) + link(31)
+	},
 	"relative links that grow": func(p, _ string) string {
 		return menu + `<a href="help/index.html">help</a><a href="about/">about</a> ` + lorem(uint64(len(p)), 100)
 	},
