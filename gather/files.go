@@ -95,11 +95,9 @@ func (g *Gatherer) newTree(opt Options) *tree {
 		"secrets":    fs.Hidden(g.secretFile(err)),
 		"status":     fs.Text(g.id("status"), g.status),
 	}
-	types := make(map[string]fs.Node)
-	g.broughtNodes(types, err)
 	nodes["as"] = g.asFiles(err)
 	g.tableFiles(nodes, err)
-	g.typesNodes(nodes, types)
+	g.typesNodes(nodes)
 	g.exportNodes(nodes, err, opt.Bus)
 	g.journal.events.Nodes(nodes, "events", g.id)
 	g.journal.log.Nodes(nodes, "log", g.id)

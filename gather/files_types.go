@@ -26,10 +26,11 @@ import (
 //	types/try       takes a document, reads as its object and its trace
 //	trace/3f/3fa9…  how an object came about, a line a decision
 
-// typesNodes adds them; dir is what else is in types/.
-func (g *Gatherer) typesNodes(nodes, dir map[string]fs.Node) {
+// typesNodes adds them, and what files_summarize.go has in types/.
+func (g *Gatherer) typesNodes(nodes map[string]fs.Node) {
 	err := fs.NewErr(g.id("types", "err"))
-	dir["err"] = err
+	dir := map[string]fs.Node{"err": err}
+	g.broughtNodes(dir, err)
 	dir["list"] = fs.Stream(g.id("types", "list"), 0, table(g.writeTypes))
 	dir["try"] = newTryFile(g, err)
 	for _, name := range essence.TableNames() {
@@ -222,4 +223,3 @@ func (h *tryHandle) Abort() {
 	defer h.mu.Unlock()
 	h.doc, h.dirty = nil, false
 }
-

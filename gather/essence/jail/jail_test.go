@@ -39,7 +39,9 @@ func insides() []Inside {
 				for i := 0; i < len(b); i += 4096 {
 					b[i] = 1
 				}
-				all = append(all, b)
+				if all = append(all, b); len(all) > 1<<20 {
+					return nil
+				}
 			}
 		}},
 	}
