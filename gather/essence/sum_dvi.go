@@ -54,7 +54,7 @@ func sumDvi(w *worker, o *soif.Object, c *content, _ []byte) {
 	for t.i < len(t.b) && !t.d.cut && t.op() {
 	}
 	t.d.pages = t.pages
-	t.d.paper()
+	t.d.paper(c)
 	t.d.put(w, o, c)
 }
 
@@ -177,6 +177,9 @@ func (t *dviReader) op() bool {
 // right notes a move that sets words apart: more than a sixth of the font's size
 // is no kern.
 func (t *dviReader) right(n int) {
+	if t.accent != 0 { // back over the letter
+		return
+	}
 	if size := t.font.size; n*6 > size || n*3 < -size {
 		t.moved = true
 	}
@@ -231,11 +234,8 @@ func (t *dviReader) char(c int) {
 		t.accent = accent
 		return
 	}
-	if t.accent != 0 && len(s) == 1 {
-		s = composed(rune(s[0]), t.accent)
-	}
+	t.d.add([]byte(accented(s, t.accent)))
 	t.accent = 0
-	t.d.add([]byte(s))
 }
 
 // hyphen ends a line, and joins a word that was parted at its end.

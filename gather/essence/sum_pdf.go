@@ -40,10 +40,10 @@ func sumPDF(w *worker, o *soif.Object, c *content, _ []byte) {
 	}
 	d.add(bytes.ReplaceAll(text, []byte("\f"), []byte("\n")))
 	if len(text) > 0 {
-		d.paper()
 		if !tells(words(d.title), c) {
 			d.title = w.largest(c)
 		}
+		d.paper(c)
 	}
 	d.put(w, o, c)
 }
@@ -90,7 +90,7 @@ func zoneMinutes(s string) string {
 func (w *worker) largest(c *content) string {
 	text, _ := w.run(c, "pdftotext", "-q", "-bbox-layout", "-l", "1", "{}", "-")
 	s := &xmlScanner{b: text}
-	best, height := "", 0.0
+	best, height, last, lines, sum := "", 0.0, false, 0.0, 0.0 // last: the line before is of it
 	var line []byte
 	tall := 0.0
 	for k := s.next(); k != xmlEnd; k = s.next() {
@@ -105,25 +105,32 @@ func (w *worker) largest(c *content) string {
 		case k == xmlClose && string(s.name) == "line":
 			switch {
 			case !letters(line, 3):
+				continue
 			case tall > height*1.05:
-				best, height = words(line), tall
-			case tall > height*0.95 && best != "" && len(best) < 200: // it goes on in the next line
+				best, height, last = words(line), tall, true
+			case tall > height*0.95 && last && len(best) < 200: // it goes on in the next line
 				best += " " + words(line)
+			default:
+				last = false
 			}
+			lines, sum = lines+1, sum+tall
 		}
+	}
+	if height*lines < 1.1*sum { // all lines are alike
+		return ""
 	}
 	return best
 }
 
 var (
-	abstractLine = regexp.MustCompile(`(?im)^[ \t]*(?:abstract|summary|zusammenfassung|résumé|resumen)[ \t]*(?:[.:\x{2014}\x{2013}-]|$)`)
+	abstractLine = regexp.MustCompile(`(?im)^[ \t]*(?:abstract|summary|zusammenfassung|résumé|resumen)[ \t]*(?:[.:\x{2014}\x{2013}]|$)`)
 	pastAbstract = regexp.MustCompile(`(?m)^[ \t]*(?:(?:[1I]\.?[ \t]+)?Introduction|INTRODUCTION|Key ?words|KEYWORDS|Index Terms|Contents|CONTENTS)\b`)
 	numbered     = regexp.MustCompile(`(?m)^[ \t]*((?:(?:Chapter|Section|Appendix)[ \t]+)?(?:[0-9]{1,2}(?:\.[0-9]{1,2}){0,3}|[A-Z]|[IVX]{1,5})\.?[ \t]+\p{Lu}[^\n]{2,70})$`)
 )
 
 // paper looks for the structure that papers show in their text alone: an
 // abstract, and numbered headings where there is no outline.
-func (d *document) paper() {
+func (d *document) paper(c *content) {
 	start := d.text[:min(len(d.text), 16<<10)]
 	if m := abstractLine.FindIndex(start); m != nil && d.abstract == "" {
 		body := start[m[1]:]
@@ -138,6 +145,9 @@ func (d *document) paper() {
 	}
 	if len(d.headings) > 0 {
 		return
+	}
+	if !tells(words(d.title), c) {
+		d.title, _ = firstLine(d.text)
 	}
 	seen := make(map[string]bool)
 	for _, m := range numbered.FindAllSubmatch(d.text, maxPoints) {

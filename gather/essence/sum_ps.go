@@ -3,6 +3,7 @@ package essence
 import (
 	"bytes"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -42,7 +43,7 @@ func sumPostScript(w *worker, o *soif.Object, c *content, _ []byte) {
 		}
 		ps.shown()
 	}
-	d.paper()
+	d.paper(c)
 	d.put(w, o, c)
 }
 
@@ -142,6 +143,8 @@ type psReader struct {
 	nums []float64 // before an operator
 	strs [][]byte
 	op   string
+
+	accent rune // that the next letter has
 }
 
 // next reads up to an operator; false at the end.
@@ -208,29 +211,36 @@ func (p *psReader) groff() {
 		if len(p.op) != 1 || p.op[0] < 'A' || p.op[0] > 'T' || len(p.strs) == 0 {
 			continue
 		}
-		k, s := p.op[0]-'A', groffText(p.strs[len(p.strs)-1])
-		n := len(p.nums)
-		switch { // E to H: a move of the pen before it; Q to T: a place; I to P are of both
-		case k%4 == 0 && k < 4 || n < 1: // A: where the last ended
-			d.add([]byte(s))
-		case k >= 12 || k >= 8 && n >= 2: // M to T
-			if n >= 2 && p.nums[n-1] != y {
-				if down := p.nums[n-1] - y; down > 2*size || down < 0 {
-					d.gap(2)
-				} else {
-					d.gap(1)
-				}
-				y = p.nums[n-1]
-			} else if k >= 16 || n > 0 && p.nums[0] > size/6 {
-				d.space(' ')
-			}
-			d.add([]byte(s))
-		default: // E to L: a move along the line
-			if move := p.nums[n-1]; move > size/6 {
-				d.space(' ')
-			}
-			d.add([]byte(s))
+		k, s := (p.op[0]-'A')/4, groffText(p.strs[len(p.strs)-1])
+		var arg [2]float64 // the last two numbers
+		for i, n := 0, len(p.nums); i < 2 && i < n; i++ {
+			arg[1-i] = p.nums[n-1-i]
 		}
+		down := 0.0
+		switch k { // A: where the last ended; E: apart along the line; I: down; M: both; Q: at a place
+		case 1:
+			if arg[1] > size/8 {
+				d.space(' ')
+			}
+		case 2:
+			down = -arg[1]
+		case 3:
+			if down = -arg[1]; down == 0 && arg[0] > size/8 {
+				d.space(' ')
+			}
+		case 4:
+			if down = arg[1] - y; down == 0 {
+				d.space(' ')
+			}
+		}
+		y += down
+		switch {
+		case down > 2*size || down < -2*size:
+			d.gap(2)
+		case down > size/2 || down < -size/2:
+			d.gap(1)
+		}
+		d.add([]byte(s))
 	}
 }
 
@@ -270,10 +280,8 @@ func groffText(b []byte) string {
 // moves. A move that is wide sets words apart; y and a begin elsewhere.
 func (p *psReader) dvips() {
 	p.dpi = 300
-	if i := bytes.Index(p.b, []byte("Resolution ")); i >= 0 {
-		if n := atoi(bytes.TrimSpace(p.b[i+11 : min(len(p.b), i+15)])); n >= 72 {
-			p.dpi = float64(n)
-		}
+	if m := dvipsStart.FindSubmatch(p.b[:min(len(p.b), 256<<10)]); m != nil {
+		p.dpi = float64(max(atoi(m[1]), 72))
 	}
 	start := bytes.Index(p.b, []byte("%%Page:"))
 	if start < 0 {
@@ -296,7 +304,7 @@ func (p *psReader) dvips() {
 			arg = p.nums[n-1]
 		}
 		for _, s := range p.strs {
-			d.add([]byte(psTeX(s)))
+			d.add([]byte(p.texString(s)))
 		}
 		move := 0.0
 		switch c := p.op[0]; {
@@ -315,11 +323,13 @@ func (p *psReader) dvips() {
 		case c == 'w' || c == 'x':
 			move = arg
 		}
-		if move > space {
+		if move > space && p.accent == 0 {
 			d.space(' ')
 		}
 	}
 }
+
+var dvipsStart = regexp.MustCompile(`(\d{2,5}) \([^()]{0,200}\)\s*@start`)
 
 // newLine begins a line, or goes on in one that is a little higher or lower.
 func (p *psReader) newLine(down float64) {
@@ -338,23 +348,29 @@ func (p *psReader) newLine(down float64) {
 	}
 }
 
-// psTeX is a string in the encoding of TeX's text fonts.
-func psTeX(b []byte) string {
+// texString is a string in the encoding of TeX's text fonts.
+func (p *psReader) texString(b []byte) string {
 	var out strings.Builder
-	var accent rune
 	for _, c := range b {
 		if a, ok := texAccentChar("cmr", int(c)); ok {
-			accent = a
+			p.accent = a
 			continue
 		}
-		if accent != 0 && c|0x20 >= 'a' && c|0x20 <= 'z' {
-			out.WriteString(composed(rune(c), accent))
-		} else {
-			out.WriteString(texChar("cmr10", int(c)))
-		}
-		accent = 0
+		out.WriteString(accented(texChar("cmr10", int(c)), p.accent))
+		p.accent = 0
 	}
 	return out.String()
+}
+
+// accented is a letter with an accent, if it has one.
+func accented(s string, accent rune) string {
+	if s == "ı" {
+		s = "i"
+	}
+	if accent == 0 || len(s) != 1 || s[0]|0x20 < 'a' || s[0]|0x20 > 'z' {
+		return s
+	}
+	return composed(rune(s[0]), accent)
 }
 
 // shown reads the strings of whatever program: what is shown near to one
