@@ -43,6 +43,9 @@ func TestGolden(t *testing.T) {
 	}
 	for _, name := range names {
 		t.Run(filepath.Base(name), func(t *testing.T) {
+			if filepath.Ext(name) == ".pdf" {
+				tool(t, "pdftotext")
+			}
 			b, err := os.ReadFile(name)
 			if err != nil {
 				t.Fatal(err)

@@ -203,6 +203,8 @@ func sumFictionBook(w *worker, o *soif.Object, c *content, text []byte) {
 			d.link(s.attr("href"))
 		case name == "p":
 			d.gap(2)
+		case name == "td" || name == "th":
+			d.space(' ')
 		case blocks[name]:
 			d.gap(1)
 		}

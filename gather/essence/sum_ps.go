@@ -198,7 +198,7 @@ func (p *psReader) groff() {
 		p.i = i
 	}
 	d := p.d
-	y, size := 0.0, 10.0
+	y, size, apart := 0.0, 10.0, 0.0
 	for p.next() {
 		if p.op == "SF" && len(p.nums) > 0 {
 			size = p.nums[len(p.nums)-1]
@@ -216,22 +216,25 @@ func (p *psReader) groff() {
 		for i, n := 0, len(p.nums); i < 2 && i < n; i++ {
 			arg[1-i] = p.nums[n-1-i]
 		}
-		down := 0.0
+		down, gap := 0.0, apart
+		apart = 0
+		if wide := (p.op[0]-'A')%4 >= 2; wide && len(p.nums) > 0 { // letters are set apart, the last one too
+			apart = p.nums[0]
+		}
 		switch k { // A: where the last ended; E: apart along the line; I: down; M: both; Q: at a place
 		case 1:
-			if arg[1] > size/8 {
-				d.space(' ')
-			}
+			gap += arg[1]
 		case 2:
 			down = -arg[1]
 		case 3:
-			if down = -arg[1]; down == 0 && arg[0] > size/8 {
-				d.space(' ')
-			}
+			down = -arg[1]
+			gap += arg[0]
 		case 4:
-			if down = arg[1] - y; down == 0 {
-				d.space(' ')
-			}
+			down = arg[1] - y
+			gap = size
+		}
+		if gap > size/8 && down == 0 {
+			d.space(' ')
 		}
 		y += down
 		switch {
@@ -239,6 +242,9 @@ func (p *psReader) groff() {
 			d.gap(2)
 		case down > size/2 || down < -size/2:
 			d.gap(1)
+		}
+		if apart > size/8 {
+			s = strings.Join(strings.Split(s, ""), " ")
 		}
 		d.add([]byte(s))
 	}

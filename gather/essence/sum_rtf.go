@@ -37,6 +37,7 @@ type rtfGroup struct {
 	font, style   int
 	uc            int // characters that follow a \u
 	hidden, level bool
+	cells         bool // in a table
 }
 
 // maxGroups bounds how deep groups nest; what is deeper is read in the last.
@@ -203,16 +204,23 @@ func (r *rtf) word(w string, n int, has bool) {
 		return
 	}
 	switch w {
+	case "footnote", "shptxt":
+		r.g.dest = ""
+		r.d.space(' ')
+	case "intbl":
+		r.g.cells = true
 	case "par", "sect", "page":
 		r.par()
 	case "line":
 		r.put("\n")
-	case "tab", "cell", "nestcell":
+	case "tab":
 		r.put("\t")
+	case "cell", "nestcell":
+		r.d.text = append(bytes.TrimRight(r.d.text, " \n"), '\t')
 	case "row", "nestrow":
 		r.d.gap(1)
 	case "pard":
-		r.g.style, r.g.level = 0, false
+		r.g.style, r.g.level, r.g.cells = 0, false, false
 	case "s":
 		r.g.style = n
 	case "outlinelevel":
@@ -358,7 +366,7 @@ func (r *rtf) put(s string) {
 
 // par ends a paragraph.
 func (r *rtf) par() {
-	if r.g.dest == "" {
+	if r.g.dest == "" && !r.g.cells {
 		r.end()
 	} else {
 		r.put(" ")

@@ -267,10 +267,13 @@ func (t *texReader) told(name string, i int) (end int, ok bool) {
 			}
 		}
 		return i, true
-	case "par", "item", "newline", "linebreak", "bigskip", "medskip", "smallskip", "break", "centerline", "bye", "cr", "\\":
+	case "par", "item", "newline", "linebreak", "bigskip", "medskip", "smallskip", "break", "centerline", "bye", "cr":
 		d.gap(1)
-		_, i = t.optional(i)
-		return i, true
+		label, end := t.optional(i)
+		if name == "item" && label != "" {
+			d.add([]byte(t.plain(label) + "\n"))
+		}
+		return end, true
 	}
 	return i, false
 }
@@ -447,7 +450,7 @@ func sumTexinfo(w *worker, o *soif.Object, c *content, text []byte) {
 	skip := ""
 	var includes []string
 	for line := range bytes.Lines(text) {
-		l := strings.TrimRight(string(line), "\r\n")
+		l := strings.TrimSpace(string(line))
 		if skip != "" {
 			if strings.TrimSpace(l) == "@end "+skip {
 				skip = ""

@@ -37,6 +37,9 @@ var troffSets = []struct {
 
 var manMacro = regexp.MustCompile(`(?m)^['.](?:TH|Dt)[ \t]+\S`)
 
+// troffCall is a string that sets its argument.
+var troffCall = regexp.MustCompile(`\\\*\[\w+ "((?:[^"\\]|\\.)*)"\]`)
+
 // sumTroff summarizes troff by its set of macros.
 func sumTroff(w *worker, o *soif.Object, c *content, text []byte) {
 	if manMacro.Match(text[:min(len(text), 8<<10)]) {
@@ -83,7 +86,7 @@ func (t *troffReader) line(l []byte) {
 		return
 	}
 	if l[0] != '.' && l[0] != '\'' {
-		t.words(unescape(l))
+		t.words(unescape(troffCall.ReplaceAll(l, []byte("$1"))))
 		return
 	}
 	name, rest, _ := bytes.Cut(bytes.TrimLeft(l[1:], " \t"), []byte(" "))
