@@ -124,7 +124,7 @@ func (w *worker) largest(c *content) string {
 
 var (
 	abstractLine = regexp.MustCompile(`(?im)^[ \t]*(?:abstract|summary|zusammenfassung|résumé|resumen)[ \t]*(?:[.:\x{2014}\x{2013}]|$)`)
-	pastAbstract = regexp.MustCompile(`(?m)^[ \t]*(?:(?:[1I]\.?[ \t]+)?Introduction|INTRODUCTION|[0-9]{1,2}\.?[ \t]+\p{Lu}[a-z]|Key ?words|KEYWORDS|Index Terms|Contents|CONTENTS)\b`)
+	pastAbstract = regexp.MustCompile(`(?m)^[ \t]*(?:(?:[1I]\.?[ \t]+)?Introduction|INTRODUCTION|[0-9]{1,2}\.?[ \t]+\p{Lu}\w+|Key ?words|KEYWORDS|Index Terms|Contents|CONTENTS)\b`)
 	numbered     = regexp.MustCompile(`(?m)^[ \t]*((?:(?:Chapter|Section|Appendix)[ \t]+)?(?:[0-9]{1,2}(?:\.[0-9]{1,2}){0,3}|[A-Z]|[IVX]{1,5})\.?[ \t]+\p{Lu}[^\n]{2,70})$`)
 )
 

@@ -281,9 +281,9 @@ var documentTypes = map[string]string{".docx": "Word", ".xlsx": "Excel", ".odt":
 	".tiff": "Image", ".bmp": "Image", ".xbm": "Image", ".xpm": "Image", ".svg": "SVG", ".mp3": "Audio", ".ogg": "Audio", ".flac": "Audio", ".m4a": "Audio", ".wav": "Audio",
 	".mid": "Audio", ".webm": "Video", ".pfb": "Font", ".afm": "Font"}
 
-// TestDamaged cuts and spoils documents, and holds each summarizer to giving
+// TestDamagedDocuments cuts and spoils documents, and holds each summarizer to giving
 // something in little time.
-func TestDamaged(t *testing.T) {
+func TestDamagedDocuments(t *testing.T) {
 	files, _ := filepath.Glob("testdata/in/*")
 	n := 0
 	for _, file := range files {
