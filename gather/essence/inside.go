@@ -34,11 +34,11 @@ func zipNames(head []byte) []string {
 			off += 2
 			continue
 		}
+		if len(h) < at {
+			break
+		}
 		size := int(binary.LittleEndian.Uint16(h[at-4:]))
 		if at == 46 {
-			if len(h) < 46 {
-				break
-			}
 			size = int(binary.LittleEndian.Uint16(h[28:]))
 		}
 		if size == 0 || size > 1024 || at+size > len(h) {
