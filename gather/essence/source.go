@@ -67,7 +67,7 @@ func (s *symbols) add(name []byte, minor bool) {
 // addList keeps the names of a list, which commas part.
 func (s *symbols) addList(names []byte, minor bool) {
 	if bytes.IndexByte(names, ',') < 0 {
-		s.add(names, minor)
+		s.add(bytes.TrimPrefix(names, []byte(":")), minor)
 		return
 	}
 	for n := range bytes.SplitSeq(names, []byte(",")) {

@@ -257,6 +257,9 @@ func (z *cScan) word(d *decl, name []byte, in where) {
 	if d.value || d.base && d.record {
 		return
 	}
+	if d.parens && (d.words <= 1 || upper(d.fn)) && z.cpp && (z.record[string(name)] || afterMacro[string(name)]) {
+		*d = decl{} // what stood before was a macro that needs no ;
+	}
 	switch w := string(name); {
 	case w == "typedef" && z.cpp:
 		d.typedef = true
@@ -297,12 +300,18 @@ func (z *cScan) word(d *decl, name []byte, in where) {
 		if d.record && !d.body && (d.tag == nil || !d.base) && !d.space {
 			d.tag = name
 		}
-		if d.space {
+		if d.space && d.tag == nil {
 			d.tag = name
 			z.s.add(name, false)
 		}
 	}
 }
+
+// afterMacro are words that begin a declaration and end nothing.
+var afterMacro = wordSet("typedef template static extern using inline constexpr virtual friend")
+
+// upper reports whether a name is written as those of macros are.
+func upper(name []byte) bool { return len(name) > 0 && bytes.Equal(name, bytes.ToUpper(name)) }
 
 // peek is the next byte that is no blank.
 func (z *cScan) peek() byte {
@@ -444,7 +453,7 @@ func (z *cScan) comma(d *decl, in where) {
 // paren takes a group in brackets: parameters, or a declarator such as (*f).
 func (z *cScan) paren(d *decl, in where) {
 	z.i--
-	if d.value || in == inEnum {
+	if d.value || in == inEnum || d.space {
 		z.skipGroup()
 		return
 	}
@@ -574,7 +583,7 @@ func (z *cScan) before(i int) byte {
 func (z *cScan) colon(d *decl, in where) {
 	if z.i < len(z.t) && z.t[z.i] == ':' {
 		z.i++
-		if d.record && !d.space {
+		if d.record && !d.base {
 			d.tag = nil
 		}
 		return

@@ -46,8 +46,8 @@ func makeLine(line []byte, s *symbols) {
 			return
 		case c == ':':
 			for _, t := range bytes.Fields(line[:i]) {
-				if bytes.IndexByte(t, '$') < 0 && bytes.IndexByte(t, '%') < 0 && t[0] != '.' {
-					s.add(t, false)
+				if t[0] != '.' {
+					s.add(t, bytes.IndexByte(t, '$') >= 0 || bytes.IndexByte(t, '%') >= 0)
 				}
 			}
 			return
@@ -59,7 +59,7 @@ func makeLine(line []byte, s *symbols) {
 func firstMake(b []byte) []byte {
 	b = bytes.TrimRight(bytes.TrimSpace(b), "?+!:")
 	b = bytes.TrimSpace(b)
-	if bytes.IndexAny(b, " \t$") >= 0 {
+	if bytes.IndexAny(b, " \t") >= 0 {
 		return nil
 	}
 	return b

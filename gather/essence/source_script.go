@@ -1,5 +1,7 @@
 package essence
 
+import "bytes"
+
 // scriptLanguages are those of scripts, most without brackets around blocks.
 func scriptLanguages() map[string]*language {
 	shSyntax := newSyntax(token{escape, `\`, ""}, token{rawQuoted, "$'", "'"}, token{wordComment, "#", ""}, token{heredoc, "<<", ""},
@@ -28,7 +30,7 @@ func scriptLanguages() map[string]*language {
 			{in: "body", heads: "def async cdef cpdef", re: re(`^(?:async[ \t]+)?(?:def|cp?def)[ \t]+(\w+)`), opens: "body"},
 			{in: "body", heads: "import from", re: re(`^(?:import|from)\b.*[ \t]as[ \t]+(\w+)`), minor: true},
 		}, imports: re(`^(?:from[ \t]+([\w.]+)[ \t]+import|import[ \t]+([\w.]+(?:[ \t]*,[ \t]*[\w.]+)*))`), heads: "import from"},
-		"Perl": {suffixes: "pl pm t perl al ph", syntax: perlSyntax, flat: true, rules: []rule{
+		"Perl": {suffixes: "pl pm t perl al ph", syntax: perlSyntax, scan: scanPerl, flat: true, rules: []rule{
 			{heads: "sub package", re: re(`^(?:sub|package)[ \t]+([\w:']+)`)},
 			{heads: "use", re: re(`^use[ \t]+constant[ \t]+(\w+)`), minor: true},
 			{heads: "format", re: re(`^format[ \t]+(\w+)[ \t]*=`), minor: true},
@@ -54,7 +56,7 @@ func scriptLanguages() map[string]*language {
 			{re: re(`^([A-Z]\w*)[ \t]*=`), minor: true},
 		}, imports: re(`\brequire[ \t(]*["']([^"']+)`)},
 		"Tcl": {suffixes: "tcl tk itcl", syntax: newSyntax(token{escape, `\`, ""}, token{startComment, "#", ""}), flat: true, rules: []rule{
-			{heads: "proc method", re: re(`^(?:proc|method)[ \t]+\{?(?:::)?([\w:.?!-]+)`)},
+			{heads: "proc method", re: re(`^(?:proc|method)[ \t]+\{?(?:\w*::)*([^\s:{}]+)`)},
 			{heads: "namespace", re: re(`^namespace[ \t]+eval[ \t]+(?:::)?([\w:]+)`)},
 			{heads: "oo snit itcl", re: re(`^(?:oo::class[ \t]+create|snit::(?:type|widget)|itcl::class)[ \t]+([\w:.]+)`)},
 			{heads: "typemethod constructor", re: re(`^typemethod[ \t]+(\w+)`)},
@@ -73,7 +75,7 @@ func scriptLanguages() map[string]*language {
 			{heads: "function func fu fun funct def export", re: re(`^(?:export[ \t]+)?(?:fu\w*!?|def!?)[ \t]+((?:[a-zA-Z]:|<[sS][iI][dD]>)?[\w#.]+)[ \t]*\(`)},
 			{heads: "command com", re: re(`^com(?:mand)?!?[ \t]+(?:-\S+[ \t]+)*([A-Z]\w*)`)},
 			{heads: "augroup aug", re: re(`^aug(?:roup)?[ \t]+(\w+)`), minor: true},
-			{heads: "let const", re: re(`^(?:let|const)[ \t]+((?:[gsbwt]:)?\w+)[ \t]*=`), minor: true},
+			{heads: "let const", re: re(`^(?:let|const)[ \t]+([gsbwt]:\w+)[ \t]*=`), minor: true},
 			{heads: "map nmap vmap imap noremap nnoremap inoremap vnoremap xnoremap onoremap cnoremap", re: re(`^\w+!?[ \t]+(?:<(?:silent|buffer|expr|unique|script|nowait)>[ \t]*)*(\S+)`), minor: true},
 		}, imports: re(`^(?:runtime!?|source)[ \t]+(\S+)`), heads: "runtime source"},
 		"PowerShell": {suffixes: "ps1 psm1 psd1", syntax: newSyntax(token{blockComment, "<#", "#>"}, token{wordComment, "#", ""}, token{rawQuoted, "'", "'"}), flat: true, fold: true, rules: []rule{
@@ -88,6 +90,23 @@ func scriptLanguages() map[string]*language {
 		"OtherCode": {suffixes: "cr coffee rkt sml pike hx vala e st groff awkscript cob cbl", syntax: newSyntax(token{lineComment, "//", ""}, token{blockComment, "/*", "*/"}, token{wordComment, "#", ""}, token{lineComment, "--", ""}), flat: true, fold: true, rules: []rule{
 			{re: re(`(?i)^(?:local[ \t]+|public[ \t]+|static[ \t]+|private[ \t]+)*(?:def|class|module|function|fun|sub|procedure|proc|fn|func|let|val|program|subroutine|package|struct|type|interface|\((?:defun|define|defmacro|defn))[ \t(]+([\w.:?!-]+)`)},
 		}, imports: re(`^(?:import|include|require|use|using|open)[ \t]+["<]?([\w./:]+)`)},
+	}
+}
+
+var (
+	perlConstants = re(`use[ \t]+constant[ \t]*\{`)
+	perlConstant  = re(`(?m)^[ \t]*(\w+)[ \t]*=>`)
+)
+
+// scanPerl finds names by the rules, and the constants of blocks.
+func scanPerl(l *language, code []byte, s *symbols) {
+	l.lines(code, s)
+	for _, m := range perlConstants.FindAllIndex(code, 100) {
+		block, _, _ := bytes.Cut(code[m[1]:min(len(code), m[1]+16<<10)], []byte("\n}"))
+		block, _, _ = bytes.Cut(block, []byte("};"))
+		for _, k := range perlConstant.FindAllSubmatch(block, 1000) {
+			s.add(k[1], true)
+		}
 	}
 }
 
