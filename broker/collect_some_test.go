@@ -104,7 +104,7 @@ func TestEndlessSource(t *testing.T) {
 }
 
 // endless is a tree whose since/0 has no end.
-type endless struct{ n int }
+type endless struct{}
 
 func (endless) Open(name string) (iofs.File, error) {
 	if name != "since/0" {
