@@ -262,15 +262,6 @@ func (s *selection) plain() bool {
 	return s.total == 0
 }
 
-// scores reports whether the score of every document is asked for.
-func (s *selection) scores() bool {
-	asks := s.total != 0 && s.limit > 0 && s.order == byScore
-	for _, r := range s.rules {
-		asks = asks || r.limit > 0 && r.order == byScore
-	}
-	return asks
-}
-
 // text is the selection as it is told and compared, a line a rule.
 func (s *selection) text() string {
 	var b strings.Builder
