@@ -319,3 +319,10 @@ func TestMac(t *testing.T) {
 		}
 	}
 }
+
+func write(t testing.TB, name string, b []byte) {
+	t.Helper()
+	if err := os.WriteFile(name, b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
