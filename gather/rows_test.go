@@ -12,7 +12,6 @@ import (
 // elsewhere are the rows of what a Gatherer does that no script of this package
 // can show, and where they are.
 var elsewhere = map[string]string{
-	"G-18": "issue 5: rules after summarizing are of Essence",
 	"G-23": "cmd/harvest/testdata/script/brokers.txt: it takes two Brokers",
 }
 

@@ -90,7 +90,7 @@ func (w *worker) act(o *soif.Object, a *action) error {
 			o.Del(a.names[0])
 			return nil
 		}
-		o.Set(a.names[0], []byte(*a.value))
+		o.Set(known(a.names[0]), []byte(*a.value))
 		return nil
 	case a.asSOIF:
 		return w.filterSOIF(o, a)
@@ -111,7 +111,7 @@ func (w *worker) act(o *soif.Object, a *action) error {
 	if err := checkLife(a.names[0], out); err != nil {
 		return err
 	}
-	o.Set(a.names[0], out)
+	o.Set(known(a.names[0]), out)
 	return nil
 }
 
@@ -160,7 +160,7 @@ func (w *worker) filterSOIF(o *soif.Object, a *action) error {
 		case repeated(back.Attrs[:i], attr.Name):
 			o.Add(attr.Name, attr.Value)
 		default:
-			o.Set(attr.Name, attr.Value)
+			o.Set(known(attr.Name), attr.Value)
 		}
 	}
 	return nil
@@ -192,6 +192,16 @@ func readSOIF(out []byte) (soif.Object, error) {
 		return o, fmt.Errorf("what the program wrote: %.40q after the object", rest)
 	}
 	return o, nil
+}
+
+// known is a name as everybody writes it, where it is one of lifeAttributes.
+func known(name string) string {
+	for _, life := range lifeAttributes {
+		if strings.EqualFold(name, life) {
+			return life
+		}
+	}
+	return name
 }
 
 // checkLife refuses a life that is no number of seconds.

@@ -89,7 +89,7 @@ func TestActions(t *testing.T) {
 		want  string // part of the object
 		limit string
 	}{
-		{all + "\ttime-to-live = \"86400\"", "time-to-live{5}:\t86400\n", ""},
+		{all + "\ttime-to-live = \"86400\"", "Time-to-Live{5}:\t86400\n", ""},
 		{all + "  Title = 'It\\'s'", "Title{4}:\tIt's\nKeywords", ""},
 		{all + "\tTitle = ''", "a.html\nKeywords", ""},
 		{all + "\tkeywords | tr a-z A-Z", "Keywords{8}:\tONE TWO\n\n", ""},
