@@ -215,3 +215,13 @@ func FuzzMbox(f *testing.F) {
 		walk(t, NewMbox(bytes.NewReader(b)), nil)
 	})
 }
+
+func FuzzMail(f *testing.F) {
+	f.Add([]byte("Content-Type: multipart/mixed; boundary=x\n\n--x\n\ntext\n--x\nContent-Type: image/png; name=a.png\nContent-Transfer-Encoding: base64\n\naGk=\n--x--\n"))
+	f.Add([]byte("Content-Type: multipart/mixed; boundary=x\n\n--x\nContent-Type: multipart/alternative; boundary=xy\n\n--xy\n\n--xy--\n--x\nContent-Disposition: attachment\n\n--x\n"))
+	f.Add([]byte("Subject: x\n\nbegin 644 a\n#0V%T\n`\nend\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		IsMultipart(b)
+		walk(t, NewMail(bytes.NewReader(b)), nil)
+	})
+}

@@ -58,8 +58,8 @@ func NewMail(r io.Reader) *Mail { return &Mail{r: bufio.NewReaderSize(r, 16<<10)
 
 // A partHead is what the header of a part says.
 type partHead struct {
-	kind, name, disposition, coding, boundary, format string
-	modified                                          time.Time
+	kind, name, disposition, coding, boundary string
+	modified                                  time.Time
 }
 
 var words = &mime.WordDecoder{CharsetReader: func(charset string, in io.Reader) (io.Reader, error) {

@@ -26,7 +26,6 @@ type Seven struct {
 	folders []*sevenFolder
 	files   sevenFiles
 	file    int // next
-	stream  int // next of the streams
 	folder  int // whose streams are being read
 	sub     int // streams of it that were given
 
