@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	iofs "io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -18,17 +20,23 @@ import (
 
 func summarizeCommand() command {
 	var trace, text bool
-	return command{"summarize", "[--trace] [--fulltext] FILE…", "print the SOIF summary of files", func(fl *pflag.FlagSet) func(context.Context, []string, std) error {
+	var types string
+	return command{"summarize", "[--trace] [--fulltext] [--types DIR] FILE…", "print the SOIF summary of files", func(fl *pflag.FlagSet) func(context.Context, []string, std) error {
 		fl.BoolVar(&trace, "trace", false, "tell on standard error which rule decided what")
 		fl.BoolVar(&text, "fulltext", false, "keep the text as Full-Text")
+		fl.StringVar(&types, "types", "", "go by the tables in this folder, such as a Gatherer's types/")
 		return func(ctx context.Context, args []string, std std) error {
 			if len(args) == 0 {
 				return usagef("no file")
 			}
+			tables, err := readTables(types)
+			if err != nil {
+				return err
+			}
 			failed := false
 			enc := soif.NewEncoder(std.out)
 			for _, name := range args {
-				o, steps, err := summarize(ctx, name, text)
+				o, steps, err := summarize(ctx, name, text, tables)
 				if trace {
 					io.WriteString(std.err, steps.String())
 				}
@@ -48,8 +56,35 @@ func summarizeCommand() command {
 	}}
 }
 
+// readTables reads the tables of Essence that are in a folder; those that are not
+// there, and all of them without a folder, are the program's own.
+func readTables(dir string) (*essence.Tables, error) {
+	if dir == "" {
+		return nil, nil
+	}
+	if _, err := os.Stat(dir); err != nil {
+		return nil, err
+	}
+	texts := make(map[string]string)
+	for _, name := range essence.TableNames() {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if errors.Is(err, iofs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		texts[name] = string(b)
+	}
+	t, err := essence.ParseTables(texts)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", dir, err)
+	}
+	return t, nil
+}
+
 // summarize makes the summary of a local file, complete as an object.
-func summarize(ctx context.Context, name string, text bool) (soif.Object, essence.Trace, error) {
+func summarize(ctx context.Context, name string, text bool, tables *essence.Tables) (soif.Object, essence.Trace, error) {
 	abs, err := filepath.Abs(name)
 	if err != nil {
 		return soif.Object{}, nil, err
@@ -72,6 +107,7 @@ func summarize(ctx context.Context, name string, text bool) (soif.Object, essenc
 		Modified: st.ModTime(),
 		Rest:     f,
 		FullText: text,
+		Tables:   tables,
 	})
 	o.Set("Update-Time", []byte(strconv.FormatInt(time.Now().Unix(), 10)))
 	return o, steps, err
