@@ -218,7 +218,6 @@ type Tally struct {
 	mu sync.Mutex
 	TallyFigures
 	inRow int // failures since the last that was none, by a bound
-	rest  time.Time
 }
 
 // TallyFigures are the figures of a Tally.
