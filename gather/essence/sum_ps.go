@@ -13,7 +13,11 @@ import (
 // sumPostScript summarizes PostScript: what its structuring comments say, and
 // its words. Those are read from the strings it shows in the way of the program
 // that wrote it; what others wrote is set by ghostscript, in a jail.
-func sumPostScript(w *worker, o *soif.Object, c *content, _ []byte) {
+func sumPostScript(w *worker, o *soif.Object, c *content, head []byte) {
+	if bytes.HasPrefix(head, []byte("%!PS-AdobeFont")) || bytes.HasPrefix(head, []byte("%!FontType")) {
+		sumFont(w, o, c, head)
+		return
+	}
 	r, size, err := w.whole(c)
 	if err != nil {
 		w.limit(c, err.Error())
