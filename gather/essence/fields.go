@@ -59,7 +59,7 @@ func readFields(text []byte) (fields, []byte) {
 			continue
 		}
 		name, value, ok := bytes.Cut(line, []byte(":"))
-		if !ok || len(name) == 0 || len(name) > 64 || bytes.IndexAny(name, " \t") >= 0 {
+		if !ok || len(name) == 0 || len(name) > 64 || bytes.ContainsAny(name, " \t") {
 			if line[0] == '#' {
 				text = rest
 				continue

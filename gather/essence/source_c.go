@@ -184,22 +184,20 @@ const (
 
 // A decl is what is known of the declaration being read.
 type decl struct {
-	start    int
-	words    int    // names and types so far
-	last     []byte // name
-	fn       []byte // name before the first bracket
-	record   bool   // struct, enum, class, ... stands in it
-	enum     bool
-	space    bool // namespace, or extern "C"
-	tag      []byte
-	typedef  bool
-	extern   bool
-	pointer  bool // fn is in (*fn)
-	parens   bool // brackets have followed fn
-	value    bool // after =
-	base     bool // after the : of a class or a constructor
-	body     bool // a record's body has been
-	template bool
+	words   int    // names and types so far
+	last    []byte // name
+	fn      []byte // name before the first bracket
+	record  bool   // struct, enum, class, ... stands in it
+	enum    bool
+	space   bool // namespace, or extern "C"
+	tag     []byte
+	typedef bool
+	extern  bool
+	pointer bool // fn is in (*fn)
+	parens  bool // brackets have followed fn
+	value   bool // after =
+	base    bool // after the : of a class or a constructor
+	body    bool // a record's body has been
 }
 
 // block reads declarations until the bracket that ends the block.

@@ -259,7 +259,7 @@ func (z *jsScan) isFunction() bool {
 		line = line[:i]
 	}
 	i := bytes.Index(line, []byte("=>"))
-	return i >= 0 && bytes.IndexAny(line[:i], ";=.") < 0
+	return i >= 0 && !bytes.ContainsAny(line[:i], ";=.")
 }
 
 // function takes the name of a function, if it has one.

@@ -59,7 +59,7 @@ func makeLine(line []byte, s *symbols) {
 func firstMake(b []byte) []byte {
 	b = bytes.TrimRight(bytes.TrimSpace(b), "?+!:")
 	b = bytes.TrimSpace(b)
-	if bytes.IndexAny(b, " \t") >= 0 {
+	if bytes.ContainsAny(b, " \t") {
 		return nil
 	}
 	return b

@@ -65,7 +65,6 @@ func braceLanguages() map[string]*language {
 	const swiftMods = `^(?:(?:@\w+(?:\([^)]*\))?|public|private|fileprivate|internal|open|override|final|static|class|mutating|nonmutating|lazy|weak|unowned|required|convenience|dynamic|optional|indirect|prefix|postfix|infix)(?:\(\w+\))?[ \t]+)*`
 	const dMods = `^(?:(?:public|private|protected|package|export|static|final|abstract|override|const|immutable|shared|pure|nothrow|extern|auto|inout|ref|deprecated|@\w+)(?:\([^)]*\))?[ \t]+)*`
 	const rustVis = `^(?:pub(?:\([^)]*\))?[ \t]+)?`
-	const jsStart = `^(?:export[ \t]+)?(?:default[ \t]+)?(?:declare[ \t]+)?(?:abstract[ \t]+)?`
 	phpMods := `^(?:(?:public|private|protected|static|abstract|final|readonly)[ \t]+)*`
 	return map[string]*language{
 		"Go": {suffixes: "go", syntax: goSyntax, goesOn: "+-*/|&=.<>?", rules: []rule{
