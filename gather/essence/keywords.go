@@ -57,7 +57,7 @@ func (w *worker) keywords(c *content, t *terms, lang string) string {
 	return t.top(n, lang, c.opt.stop)
 }
 
-const defaultKeywords = 30
+const defaultKeywords = 60
 
 // count counts the words of a text, each for so much.
 func (t *terms) count(text []byte, weight int) {
