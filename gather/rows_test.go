@@ -16,7 +16,7 @@ var elsewhere = map[string]string{
 }
 
 // ofEssence are the rows of Essence that show in a Gatherer's tree.
-var ofEssence = []string{"E-1", "E-2", "E-3", "E-5", "E-9", "E-10", "E-11"}
+var ofEssence = []string{"E-1", "E-2", "E-3", "E-5", "E-7", "E-9", "E-10", "E-11"}
 
 // TestRows finds for every row from G-1 to G-24 and from W-1 to W-14 a script
 // that names it in its second line, '# rows G-N W-N …', or where else it is.

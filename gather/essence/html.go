@@ -68,7 +68,7 @@ func sumHTML(w *worker, o *soif.Object, c *content, text []byte) {
 // summary makes the attributes of what has been read.
 func (p *page) summary(w *worker, o *soif.Object, c *content) {
 	var body []byte
-	if w.maintext(c) {
+	if is(c.opt.mainText) {
 		body = p.main.chosen(p.text)
 	} else {
 		body = bytes.TrimSpace(p.text)
@@ -144,6 +144,9 @@ func (p *page) start(m *markup) {
 		p.special(e, m)
 		return
 	case e.does&aBlock != 0:
+		if e.name != "br" {
+			p.endHeading()
+		}
 		p.line()
 		if e.does&aLead != 0 {
 			p.para = len(p.text)
@@ -155,6 +158,16 @@ func (p *page) start(m *markup) {
 	}
 	if e.rule != nil && len(p.open) < maxOpened && !p.hidden {
 		p.begin(e)
+	}
+}
+
+// endHeading ends the heading that is open: nobody has closed it.
+func (p *page) endHeading() {
+	for i := range p.open {
+		if p.open[i].is.does&aHeading != 0 {
+			p.closeFrom(i)
+			return
+		}
 	}
 }
 
@@ -338,4 +351,3 @@ func (s stretch) within(at, end, weight, inside int) (int, int) {
 	return inside, min(end, s.end)
 }
 
-func (w *worker) maintext(c *content) bool { return false }

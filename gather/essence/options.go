@@ -14,6 +14,7 @@ import (
 // options are what is kept of a type. What no line says is as the zero value.
 type options struct {
 	fullText *bool // nil: as Input.FullText
+	mainText *bool // Full-Text of HTML is the main text alone
 	text     int   // bytes of Full-Text, 0: as Limits
 	attr     int   // of any other value
 	head     int   // bytes that a summary is made of
@@ -58,7 +59,7 @@ func (t *Tables) parseOptionLine(e ndb.Entry) error {
 		re, err := globbed(p.Key)
 		switch {
 		case p.Value != "":
-			return e.Errorf(p, "unknown key '%s'; there are fulltext, text, attr, keywords, stop, terse, typeonly, head, md5, keep and omit", p.Key)
+			return e.Errorf(p, "unknown key '%s'; there are fulltext, maintext, text, attr, keywords, stop, terse, typeonly, head, md5, keep and omit", p.Key)
 		case set && i > 0:
 			return e.Errorf(p, "'%s': types stand before options, and no option is called so", p.Key)
 		case err != nil:
@@ -94,6 +95,8 @@ func (o *options) parse(e ndb.Entry, p ndb.Pair) (known bool, err error) {
 	switch p.Key {
 	case "fulltext":
 		yes(&o.fullText)
+	case "maintext":
+		yes(&o.mainText)
 	case "terse":
 		yes(&o.terse)
 	case "typeonly":
@@ -172,6 +175,7 @@ func (o *options) join(p *options) {
 		}
 	}
 	or(&o.fullText, p.fullText)
+	or(&o.mainText, p.mainText)
 	or(&o.terse, p.terse)
 	or(&o.typeOnly, p.typeOnly)
 	if o.text == 0 {
