@@ -68,13 +68,11 @@ func (v *Views) Newest(name string) (list []index.ID, err error) {
 	err = v.db.View(func(tx *bbolt.Tx) error {
 		key := viewKey(w.ID)
 		c := tx.Bucket(bucketLog).Cursor()
-		k, entry := c.Seek(viewKey(w.ID + 1))
-		if k == nil {
-			k, entry = c.Last()
-		} else {
-			k, entry = c.Prev()
+		back := c.Prev
+		if k, _ := c.Seek(viewKey(w.ID + 1)); k == nil {
+			back = c.Last
 		}
-		for ; bytes.HasPrefix(k, key); k, entry = c.Prev() {
+		for k, entry := back(); bytes.HasPrefix(k, key); k, entry = c.Prev() {
 			r, err := parseRecord(k, entry)
 			if err != nil {
 				return err

@@ -22,7 +22,7 @@ func objects(ctx context.Context, r io.Reader, do func(o *soif.Object, trouble e
 	head, _ := br.Peek(4 << 10)
 	lim := soif.Limits{Object: 64 << 20, Value: 64 << 20}
 	var c soif.Change
-	next, check, resync := func() error { return nil }, func() error { return nil }, func() error { return nil }
+	var next, check, resync func() error
 	if soif.IsUpdate(head) {
 		u := soif.NewUpdateReader(br, lim)
 		next, check, resync = func() error { return u.Next(&c) }, func() error { return u.Check(&c) }, u.Resync

@@ -122,11 +122,11 @@ func (g *gold) field(e *ast.KeyValueExpr) {
 
 // A tally is how many answers are right.
 type tally struct {
-	pages                               int
-	tp, fn, fp                          int
-	titles, rightTitles                 int
-	authors, rightAuthors, wrongAuthors int
-	dates, rightDates                   int
+	pages                 int
+	tp, fn, fp            int
+	titles, rightTitles   int
+	authors, rightAuthors int
+	dates, rightDates     int
 }
 
 func (a *tally) f1() (p, r, f float64) {

@@ -26,7 +26,6 @@ type dviReader struct {
 	moved  bool // a gap has been seen since the last character
 	accent rune
 	pages  int
-	n      int
 }
 
 // A dviFont is a font of the document.

@@ -23,7 +23,6 @@ type rtf struct {
 	fonts   map[int]encoding.Encoding
 	styles  map[int]string // that make headings
 	field   []byte         // an instruction
-	name    []byte         // of a style
 	value   []byte         // of what \info tells
 	para    int            // where the paragraph begins
 	skipped int            // characters that stand for a \u before them, left to skip

@@ -18,7 +18,6 @@ type texReader struct {
 	cites    []string
 	math     bool
 	depth    int
-	verbatim string // the environment whose text is as it stands
 }
 
 // sumTeX summarizes TeX and LaTeX: title, author, abstract, sections, what it

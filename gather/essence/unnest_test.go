@@ -257,8 +257,9 @@ func TestUnnestTime(t *testing.T) {
 	b := zipped(t, make([]byte, 64<<20))
 	start := time.Now()
 	o, _ := sum(t, Input{Name: "a.gz", Head: b, Limits: Limits{Ratio: 1 << 40}, Tables: setUnnest(t, "* time=1ms")})
-	if got, want := o.Text("Summary-Limit"), "unnesting stopped after 1ms"; got != want {
-		t.Errorf("Summary-Limit: got %q, want %q", got, want)
+	// Of a machine that unpacks a megabyte in that time the summary's own limit is told too.
+	if got, want := o.Text("Summary-Limit"), "unnesting stopped after 1ms"; !strings.HasSuffix(got, want) {
+		t.Errorf("Summary-Limit: got %q, want %q at its end", got, want)
 	}
 	if d := time.Since(start); d > 5*time.Second {
 		t.Errorf("took %v", d)
