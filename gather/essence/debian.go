@@ -164,7 +164,9 @@ var debianEntry = regexp.MustCompile(`(?m)^([a-z0-9][a-z0-9+.-]*) \(([^)\s]+)\) 
 // sumDebianChangelog summarizes a package's history by its newest version.
 func sumDebianChangelog(w *worker, o *soif.Object, c *content, text []byte) {
 	versions, authors := w.list(), w.list()
-	all := debianEntry.FindAllSubmatchIndex(text, 5000)
+	all := linesThat(debianEntry, text, 5000, func(l []byte) bool {
+		return l[0] >= 'a' && l[0] <= 'z' || l[0] >= '0' && l[0] <= '9'
+	})
 	if len(all) == 0 {
 		sumChangeLog(w, o, c, text)
 		return
@@ -179,10 +181,10 @@ func sumDebianChangelog(w *worker, o *soif.Object, c *content, text []byte) {
 	}
 	newest := text[all[0][1]:end]
 	date := ""
-	for _, m := range debianTrailer.FindAllSubmatch(text, 5000) {
-		authors.add(string(m[1]))
+	for _, m := range linesThat(debianTrailer, text, 5000, func(l []byte) bool { return bytes.HasPrefix(l, []byte(" -- ")) }) {
+		authors.add(at(m, 1))
 		if date == "" {
-			date = string(m[2])
+			date = at(m, 2)
 		}
 	}
 	newest = debianTrailer.ReplaceAll(newest, nil)
@@ -194,6 +196,26 @@ func sumDebianChangelog(w *worker, o *soif.Object, c *content, text []byte) {
 	w.set(o, "Versions", versions.String())
 	w.set(o, "Keywords", keywords(text, 30))
 	w.fullText(o, c, plainText(text))
+}
+
+// linesThat returns where the first n lines match an expression, tried on those
+// that may.
+func linesThat(re *regexp.Regexp, text []byte, n int, may func(line []byte) bool) (all [][]int) {
+	for at := 0; at < len(text) && len(all) < n; {
+		line, _, _ := bytes.Cut(text[at:], []byte("\n"))
+		if len(line) > 0 && may(line) {
+			if m := re.FindSubmatchIndex(line); m != nil {
+				for i := range m {
+					if m[i] >= 0 {
+						m[i] += at
+					}
+				}
+				all = append(all, m)
+			}
+		}
+		at += len(line) + 1
+	}
+	return all
 }
 
 var debianTrailer = regexp.MustCompile(`(?m)^ -- (.+?) *(?:<[^>\n]*>)?  (\w{3}, .*)$`)

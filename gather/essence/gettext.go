@@ -72,8 +72,10 @@ func poString(b []byte) []byte {
 	if bytes.IndexByte(b, '\\') < 0 {
 		return b
 	}
-	return []byte(strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`, `\\`, `\`).Replace(string(b)))
+	return []byte(poEscapes.Replace(string(b)))
 }
+
+var poEscapes = strings.NewReplacer(`\n`, "\n", `\t`, "\t", `\"`, `"`, `\\`, `\`)
 
 // catalogue adds what the header of translations says.
 func (w *worker) catalogue(o *soif.Object, c *content, header []byte, total, done int) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"harvest/gather/soif"
 )
@@ -41,8 +42,8 @@ func (t *lightText) heading(h string) {
 }
 
 func (t *lightText) set(w *worker, o *soif.Object, c *content, text []byte) {
-	for _, m := range bareLink.FindAll(text, 500) {
-		t.links.add(strings.TrimRight(string(m), ".,;:'"))
+	for _, l := range bareLinks(text, 500) {
+		t.links.add(l)
 	}
 	if t.description == "" {
 		t.description = pastHeadings(t.body)
@@ -85,12 +86,7 @@ func pastHeadings(body []byte) string {
 	return ""
 }
 
-var bareLink = regexp.MustCompile(`(?:https?|ftp|gopher)://[^\s<>"'` + "`" + `()\[\]{}|\\^]+`)
-
-var (
-	restInline = regexp.MustCompile("`([^`<\n]+?)\\s*(?:<[^>\n]*>)?`_?_?|\\*\\*([^*\n]+)\\*\\*|\\*([^*\n]+)\\*|:[a-z:]+:`([^`\n]+)`")
-	restField  = regexp.MustCompile(`^:(\w[\w -]*):[ \t]*(.*)$`)
-)
+var restField = regexp.MustCompile(`^:(\w[\w -]*):[ \t]*(.*)$`)
 
 // sumReST summarizes reStructuredText.
 func sumReST(w *worker, o *soif.Object, c *content, text []byte) {
@@ -117,19 +113,23 @@ func sumReST(w *worker, o *soif.Object, c *content, text []byte) {
 	t.set(w, o, c, text)
 }
 
-func restPlain(line []byte) string {
-	return restInline.ReplaceAllString(string(line), "$1$2$3$4")
-}
-
 // ornament reports whether a line is one character, over and over.
 func ornament(line []byte) bool {
-	return len(line) >= 3 && strings.IndexByte("=-~^\"'`#*+:.<>_", line[0]) >= 0 && len(bytes.Trim(line, string(line[:1]))) == 0
+	if len(line) < 3 || strings.IndexByte("=-~^\"'`#*+:.<>_", line[0]) < 0 {
+		return false
+	}
+	for _, b := range line {
+		if b != line[0] {
+			return false
+		}
+	}
+	return true
 }
 
 // underlines reports whether a line makes a heading of the one above.
 func underlines(line, above []byte) bool {
 	line = bytes.TrimRight(line, " \t\r")
-	return ornament(line) && !ornament(above) && len(line)+2 >= len([]rune(string(above)))
+	return ornament(line) && !ornament(above) && len(line)+2 >= utf8.RuneCount(above)
 }
 
 // directive takes `.. name:: value`; anything else after two dots is a comment,
@@ -200,7 +200,7 @@ func sumAsciiDoc(w *worker, o *soif.Object, c *content, text []byte) {
 			}
 		case l == "----" || l == "...." || l == "////" || l == "++++":
 			block = l
-		case adocHeading.MatchString(l):
+		case l != "" && l[0] == '=' && adocHeading.MatchString(l):
 			t.heading(adocHeading.FindStringSubmatch(l)[1])
 		case i+1 < len(lines) && len(line) > 2 && line[0] != '[' && line[0] != '.' && underlines(lines[i+1], line) && bytes.IndexByte([]byte("=-~^+"), lines[i+1][0]) >= 0:
 			t.heading(l)
@@ -219,57 +219,48 @@ func sumAsciiDoc(w *worker, o *soif.Object, c *content, text []byte) {
 		case i == 1 && t.author == "" && adocAuthor.MatchString(l):
 			t.author = adocAuthor.FindStringSubmatch(l)[1]
 		default:
-			for _, m := range adocLink.FindAllStringSubmatch(l, 20) {
-				t.links.add(m[1])
+			if open := strings.LastIndexByte(l, '['); open > 0 && strings.IndexByte(l[:open], ':') > 0 || strings.Contains(l, "<<") {
+				for _, m := range adocLink.FindAllStringSubmatch(l, 20) {
+					t.links.add(m[1])
+				}
+				l = adocInline.ReplaceAllString(l, "$1$2")
 			}
-			t.body = append(append(t.body, adocInline.ReplaceAllString(l, "$1$2")...), '\n')
+			t.body = append(append(t.body, l...), '\n')
 		}
 	}
 	t.set(w, o, c, text)
 }
 
-var (
-	orgHeading = regexp.MustCompile(`^\*+[ \t]+(?:TODO[ \t]+|DONE[ \t]+)?(?:\[#\w\][ \t]+)?(.*?)(?:[ \t]+(:[\w@#%:]+:))?$`)
-	orgKey     = regexp.MustCompile(`(?i)^#\+(\w+):[ \t]*(.*)$`)
-	orgLink    = regexp.MustCompile(`\[\[([^\]\n]+)\](?:\[([^\]\n]+)\])?\]`)
-)
+var orgKey = regexp.MustCompile(`(?i)^#\+(\w+):[ \t]*(.*)$`)
 
 // sumOrg summarizes Org.
 func sumOrg(w *worker, o *soif.Object, c *content, text []byte) {
 	t := w.lightText()
 	for line := range bytes.Lines(text) {
 		l := strings.TrimRight(string(line), " \t\r\n")
+		title, tags, heading := orgHeading(l)
 		switch {
+		case heading:
+			t.heading(title)
+			t.words.add(strings.ReplaceAll(tags, ":", " "))
 		case strings.HasPrefix(l, "#+"):
 			if m := orgKey.FindStringSubmatch(l); m != nil {
 				t.meta(m[1], m[2])
 			}
 		case strings.HasPrefix(l, "# "):
 			t.comments.add(l[2:])
-		case strings.HasPrefix(l, "*") && orgHeading.MatchString(l):
-			m := orgHeading.FindStringSubmatch(l)
-			t.heading(m[1])
-			t.words.add(strings.ReplaceAll(m[2], ":", " "))
 		default:
-			for _, m := range orgLink.FindAllStringSubmatch(l, 50) {
-				t.links.add(m[1])
+			plain, links := orgPlain(l)
+			for _, to := range links {
+				t.links.add(to)
 			}
-			t.body = append(append(t.body, orgLink.ReplaceAllStringFunc(l, func(s string) string {
-				if m := orgLink.FindStringSubmatch(s); m[2] != "" {
-					return m[2]
-				}
-				return ""
-			})...), '\n')
+			t.body = append(append(t.body, plain...), '\n')
 		}
 	}
 	t.set(w, o, c, text)
 }
 
-var (
-	podCode  = regexp.MustCompile(`[BCIFSX]<([^<>]*)>|L<(?:([^<>|]*)\|)?([^<>]*)>|E<(lt|gt|amp|sol|verbar)>|Z<>`)
-	podDash  = regexp.MustCompile(`[ \t]+(?:-|--|–|—)[ \t]+`)
-	podDelim = map[string]string{"lt": "<", "gt": ">", "amp": "&", "sol": "/", "verbar": "|"}
-)
+var podDash = regexp.MustCompile(`[ \t]+(?:-|--|–|—)[ \t]+`)
 
 // sumPOD summarizes Perl's documentation, which has the sections of manual pages.
 func sumPOD(w *worker, o *soif.Object, c *content, text []byte) {
@@ -312,25 +303,4 @@ func sumPOD(w *worker, o *soif.Object, c *content, text []byte) {
 	}
 	w.set(o, "Synopsis", strings.Trim(string(synopsis), "\n"))
 	t.set(w, o, c, text)
-}
-
-// podPlain is a line without its codes.
-func podPlain(l string) string {
-	for n := 0; n < 4 && strings.IndexByte(l, '<') >= 0; n++ {
-		was := l
-		l = podCode.ReplaceAllStringFunc(l, func(s string) string {
-			m := podCode.FindStringSubmatch(s)
-			switch {
-			case m[4] != "":
-				return podDelim[m[4]]
-			case m[2] != "":
-				return m[2]
-			}
-			return m[1] + m[3]
-		})
-		if l == was {
-			break
-		}
-	}
-	return l
 }

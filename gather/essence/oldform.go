@@ -50,7 +50,6 @@ func sumWais(w *worker, o *soif.Object, c *content, text []byte) {
 }
 
 var (
-	mifPiece   = regexp.MustCompile("<(PgfTag|String|Char|FTag|ParaLine|Para|TextFlow|TFTag) ?(?:`([^'\n]*)'|(\\w+))?")
 	mifEscape  = regexp.MustCompile(`\\(?:x([0-9a-f]{2}) |([t>qQ\\]))`)
 	mifHeading = regexp.MustCompile(`(?i)head|title|chapter|section|^h\d`)
 )
@@ -77,16 +76,18 @@ func sumFrameMaker(w *worker, o *soif.Object, c *content, text []byte) {
 		}
 		tag, para = "", para[:0]
 	}
-	for _, m := range mifPiece.FindAllSubmatch(text, -1) {
-		switch string(m[1]) {
+	for len(text) > 0 {
+		var name, value []byte
+		name, value, text = mifPiece(text)
+		switch string(name) {
 		case "Para":
 			end()
 		case "PgfTag":
-			tag = string(m[2])
+			tag = string(value)
 		case "String":
-			para = append(para, mifText(m[2])...)
+			para = append(para, mifText(value)...)
 		case "Char":
-			switch string(m[3]) {
+			switch string(value) {
 			case "Tab", "HardReturn", "HardSpace", "EnSpace", "EmSpace":
 				para = append(para, ' ')
 			case "HardHyphen":
@@ -98,8 +99,32 @@ func sumFrameMaker(w *worker, o *soif.Object, c *content, text []byte) {
 	t.set(w, o, c, nil)
 }
 
+// mifPiece is the name of the next statement of MIF, the string or the word it
+// begins with, and what follows that.
+func mifPiece(text []byte) (name, value, rest []byte) {
+	_, text, _ = bytes.Cut(text, []byte("<"))
+	if len(text) == 0 {
+		return nil, nil, nil
+	}
+	name = firstWord(text)
+	rest = bytes.TrimPrefix(text[len(name):], []byte(" "))
+	if len(rest) == 0 || rest[0] != '`' {
+		if len(rest) > 0 && wordBytes[rest[0]] {
+			value = firstWord(rest)
+		}
+		return name, value, rest
+	}
+	if end := bytes.IndexAny(rest, "'\n"); end > 0 && rest[end] == '\'' {
+		return name, rest[1:end], rest[end+1:]
+	}
+	return name, nil, rest
+}
+
 // mifText undoes MIF's escapes.
 func mifText(b []byte) []byte {
+	if bytes.IndexByte(b, '\\') < 0 {
+		return b
+	}
 	return mifEscape.ReplaceAllFunc(b, func(s []byte) []byte {
 		switch m := mifEscape.FindSubmatch(s); {
 		case len(m[1]) > 0:

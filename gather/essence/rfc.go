@@ -20,7 +20,7 @@ var (
 	rfcFYI     = regexp.MustCompile(`(?i)^(?:fyi|std|bcp):?\s*(\d+)`)
 	rfcDate    = regexp.MustCompile(`^(?:\d{1,2} )?(?:January|February|March|April|May|June|July|August|September|October|November|December)(?: \d{1,2},)? (?:19|20)\d\d$`)
 	rfcSection = regexp.MustCompile(`^(?:\d+(?:\.\d+)*\.?|[A-Z](?:\.\d+)*\.|Appendix [A-Z][.:]?)  ?\S.{1,90}$`)
-	rfcPage    = regexp.MustCompile(`(?m)^(?:\S.*\[Page \d+\]|\f|RFC \d+ {3,}.*|Internet-Draft {3,}.*|draft-\S+ {3,}.*\d{4})[ \t]*\r?$`)
+	rfcPage    = regexp.MustCompile(`^(?:\S.*\[Page \d+\]|\f|RFC \d+ {3,}.*|Internet-Draft {3,}.*|draft-\S+ {3,}.*\d{4})[ \t]*\r?$`)
 	rfcPlace   = regexp.MustCompile(`(?i)\b(?:company|universi\w+|inc|ltd|corp\w*|systems?|institute?|networks?|labs?|laborator\w+|research|group|technolog\w+|foundation|cent(?:er|re)|college|communications|consulting|software|microsystems|editors?|project|telecom\w*|school|agency|the)\b`)
 	rfcPerson  = regexp.MustCompile(`^(?:[A-Z]\.[ -]?)+ ?[\p{L}' -]+(?:, (?:Ed\.|Editor|Jr\.|III))?$|^[A-Z]\p{Ll}+ [A-Z][\p{L}. ]+$`)
 )
@@ -28,7 +28,7 @@ var (
 // sumRFC summarizes an RFC, an FYI or an Internet-Draft: the two columns it
 // begins with, its title, its abstract, its sections.
 func sumRFC(w *worker, o *soif.Object, c *content, text []byte) {
-	pages := rfcPage.ReplaceAll(text, nil)
+	pages := withoutPages(text)
 	r := rfc{authors: w.list(), sections: w.list(), refs: w.list()}
 	r.header(pages)
 	r.sectionTexts(pages)
@@ -45,6 +45,41 @@ func sumRFC(w *worker, o *soif.Object, c *content, text []byte) {
 	w.set(o, "Headings", r.sections.String())
 	w.tell(o, c, pages, "")
 	w.fullText(o, c, plainText(text))
+}
+
+// withoutPages is a text without the lines at the ends of its pages, which stay as
+// empty ones.
+func withoutPages(text []byte) []byte {
+	out := make([]byte, 0, len(text))
+	for len(text) > 0 {
+		n := bytes.IndexByte(text, '\n')
+		if n < 0 {
+			n = len(text)
+		}
+		line := text[:n]
+		if !pageEnd(line) {
+			out = append(out, line...)
+		}
+		if text = text[n:]; len(text) > 0 {
+			out, text = append(out, '\n'), text[1:]
+		}
+	}
+	return out
+}
+
+// pageEnd reports whether a line is one of those at the ends of pages.
+func pageEnd(line []byte) bool {
+	if len(line) == 0 || line[0] == ' ' || line[0] == '\t' {
+		return false
+	}
+	switch line[0] {
+	case '\f', 'R', 'I', 'd':
+	default:
+		if !bytes.Contains(line, []byte("[Page ")) {
+			return false
+		}
+	}
+	return rfcPage.Match(line)
 }
 
 type rfc struct {

@@ -59,7 +59,7 @@ func sumText(w *worker, o *soif.Object, c *content, text []byte) {
 // plainText takes out what a terminal or a printer would act on: overstrikes,
 // escape sequences, other control bytes.
 func plainText(text []byte) []byte {
-	if bytes.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || r == 0x7f }) < 0 {
+	if !hasControl(text) {
 		return bytes.TrimSpace(text)
 	}
 	out := make([]byte, 0, len(text))
@@ -79,6 +79,17 @@ func plainText(text []byte) []byte {
 		}
 	}
 	return bytes.TrimSpace(out)
+}
+
+// hasControl reports whether a text has control bytes other than those that end
+// lines and words.
+func hasControl(text []byte) bool {
+	for _, b := range text {
+		if b < ' ' && b != '\n' && b != '\t' || b == 0x7f {
+			return true
+		}
+	}
+	return false
 }
 
 // notice recognises paragraphs that tell who may copy a text, not what it is
