@@ -221,6 +221,7 @@ type content struct {
 	rest     io.Reader
 	full     io.ReaderAt // all of it, once whole was called
 	size     int64       // of full
+	pdf      *pdfFile    // as it was read
 
 	in     *content // that it was found in; nil of the object
 	at     string   // its URL, that of a member too

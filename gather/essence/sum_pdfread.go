@@ -2,6 +2,7 @@ package essence
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"regexp"
 	"strconv"
@@ -23,6 +24,7 @@ type pdfFile struct {
 	heads  []pdfDict      // trailers
 	seen   map[int]bool   // of the outline
 	room   int            // bytes of object streams left
+	look   int            // bytes left to look for the lengths of streams in
 	secret bool           // strings are encrypted
 }
 
@@ -38,12 +40,16 @@ type (
 // the end.
 const maxPDF = 64 << 20
 
+// pdf reads a file once: what is said of it and what is attached to it want it.
 func (w *worker) pdf(c *content) (*pdfFile, error) {
+	if c.pdf != nil {
+		return c.pdf, nil
+	}
 	r, size, err := w.whole(c)
 	if err != nil {
 		return nil, err
 	}
-	f := &pdfFile{w: w, at: make(map[int][]byte), seen: make(map[int]bool), room: maxPDF}
+	f := &pdfFile{w: w, at: make(map[int][]byte), seen: make(map[int]bool), room: maxPDF, look: 8 * maxPDF}
 	n := min(size, maxPDF/2)
 	f.b = make([]byte, n, n+min(size-n, maxPDF/2))
 	if _, err := io.ReadFull(io.NewSectionReader(r, 0, n), f.b); err != nil {
@@ -57,12 +63,14 @@ func (w *worker) pdf(c *content) (*pdfFile, error) {
 		f.b = f.b[:cap(f.b)]
 	}
 	f.scan()
+	c.pdf = f
 	return f, nil
 }
 
 // scan finds the objects.
 func (f *pdfFile) scan() {
 	var streams [][]byte
+	plain := 0 // where the last stream ended
 	for i := 0; ; {
 		n := bytes.Index(f.b[i:], []byte("obj"))
 		if n < 0 {
@@ -81,22 +89,68 @@ func (f *pdfFile) scan() {
 			streams = append(streams, body)
 		case bytes.Contains(head, []byte("/XRef")):
 			f.head(body)
+		case bytes.Contains(head, []byte("/Length")):
+			n := f.streamEnd(body)
+			f.trailers(f.b[plain:i])
+			i += n
+			plain = i
 		}
 	}
-	for rest := f.b; ; {
-		i := bytes.Index(rest, []byte("trailer"))
-		if i < 0 {
-			break
-		}
-		rest = rest[i+7:]
-		f.head(rest)
-	}
+	f.trailers(f.b[plain:])
 	if f.secret {
 		return
 	}
 	for _, s := range streams {
 		f.unpack(s)
 	}
+}
+
+// trailers finds those in what is no stream.
+func (f *pdfFile) trailers(b []byte) {
+	for {
+		i := bytes.Index(b, []byte("trailer"))
+		if i < 0 {
+			return
+		}
+		b = b[i+7:]
+		f.head(b)
+	}
+}
+
+// streamEnd is where the stream of an object ends, 0 if that cannot be told
+// surely: what is in a stream is nothing of the file's, though it be a PDF file.
+func (f *pdfFile) streamEnd(body []byte) int {
+	p := pdfParser{b: body[:min(len(body), specBytes)]}
+	d, _ := p.value(0).(pdfDict)
+	p.blanks()
+	rest, ok := bytes.CutPrefix(body[p.i:], []byte("stream"))
+	n := int64(num(f.length(d["Length"], body)))
+	if !ok || n <= 0 || n > int64(len(rest)) {
+		return 0
+	}
+	end := len(body) - len(rest) + int(n)
+	after := body[end:min(len(body), end+16)]
+	i := bytes.Index(after, []byte("endstream"))
+	if i < 0 {
+		return 0
+	}
+	return end + i
+}
+
+// length is the length of a stream, which may stand in an object that follows.
+func (f *pdfFile) length(v any, body []byte) any {
+	r, ok := v.(pdfRef)
+	if !ok || f.at[int(r)] != nil {
+		return f.resolve(v)
+	}
+	body = body[:min(len(body), f.look)]
+	before, after, ok := bytes.Cut(body, fmt.Appendf(nil, "\n%d 0 obj", int(r)))
+	f.look -= len(before)
+	if !ok {
+		return nil
+	}
+	p := pdfParser{b: after[:min(len(after), 32)]}
+	return p.value(0)
 }
 
 // objectNumber is the number in "12 0 " that stands at the end of b.
@@ -149,8 +203,8 @@ func (f *pdfFile) unpack(b []byte) {
 	}
 }
 
-// stream is what a stream object holds, inflated, and its dictionary.
-func (f *pdfFile) stream(b []byte) ([]byte, pdfDict) {
+// raw is what a stream object holds, as it stands there, and its dictionary.
+func (f *pdfFile) raw(b []byte) ([]byte, pdfDict) {
 	p := pdfParser{b: b}
 	d, ok := p.value(0).(pdfDict)
 	if !ok {
@@ -167,6 +221,12 @@ func (f *pdfFile) stream(b []byte) ([]byte, pdfDict) {
 	} else if i := bytes.Index(rest, []byte("endstream")); i >= 0 {
 		rest = rest[:i]
 	}
+	return rest, d
+}
+
+// stream is what a stream object holds, inflated, and its dictionary.
+func (f *pdfFile) stream(b []byte) ([]byte, pdfDict) {
+	rest, d := f.raw(b)
 	filter := f.resolve(d["Filter"])
 	if a, ok := filter.([]any); ok && len(a) == 1 {
 		filter = a[0]

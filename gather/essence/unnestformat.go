@@ -53,6 +53,7 @@ var archives = []format{
 	{name: "rar", is: starts("Rar!\x1a\x07"), open: openRar},
 	{name: "ar", is: starts("!<arch>\n"), open: openAr},
 	{name: "cpio", is: starts("070701", "070702", "070707", "\xc7\x71", "\x71\xc7"), open: openCpio},
+	{name: "pdf", is: typed("Pdf"), open: openPDF},
 	{name: "rpm", is: starts("\xed\xab\xee\xdb"), open: openRPM},
 	{name: "iso9660", is: isISO, open: openISO},
 	{name: "shar", is: func(c *content) bool { return c.typ == "ShellArchive" && unpack.IsShar(c.head) }, open: openShar},
