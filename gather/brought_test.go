@@ -130,6 +130,43 @@ func TestProgramsFrom(t *testing.T) {
 	}
 }
 
+// TestRulesFrom: rules that hand values to programs are written from this machine
+// only; who is elsewhere may write others, write the same again, and take them away.
+func TestRulesFrom(t *testing.T) {
+	g := run(t, t.TempDir(), "")
+	write := func(near bool, name, text string) error {
+		ctx := fs.WithUser(context.Background(), &fs.User{Name: "ann", Owner: true, Local: near})
+		n, err := fs.Walk(ctx, g.Files(), "types/"+name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := n.(fs.File).Open(ctx, fs.Write|fs.Trunc)
+		if err != nil {
+			return err
+		}
+		if _, err = h.WriteAt(ctx, []byte(text), 0); err == nil {
+			err = h.Flush(ctx)
+		}
+		return errors.Join(err, h.Close())
+	}
+	const plain, filter, other = "a == 'b'\n\tc = 'd'\n", "a == 'b'\n\tc | cat\n", "a == 'b'\n\tc | rev\n"
+	for i, c := range []struct {
+		near       bool
+		name, text string
+		ok         bool
+	}{
+		{false, "rules", filter, false}, {false, "rules", plain, true}, {true, "rules", filter, true}, {false, "rules", filter, true},
+		{false, "rules", other, false}, {false, "select", "reject Tar\ninclude default\n", true}, {false, "rules", plain, true}, {false, "rules", filter, false},
+	} {
+		if err := write(c.near, c.name, c.text); (err == nil) != c.ok || err != nil && !errors.Is(err, iofs.ErrPermission) {
+			t.Errorf("%d: near %t, %s %q: got %v, want that it goes: %t", i, c.near, c.name, c.text, err, c.ok)
+		}
+		if got := g.read("types/rules"); !c.ok && got == c.text {
+			t.Errorf("%d: got %q in force", i, got)
+		}
+	}
+}
+
 // TestBroughtAtStart: what is bad in the folder when the server starts is told of
 // and passed over.
 func TestBroughtAtStart(t *testing.T) {

@@ -52,8 +52,8 @@ func (g *Gatherer) typesNodes(nodes map[string]fs.Node) {
 // program's own text again.
 func (g *Gatherer) tableText(name string, err *fs.Err) fs.Node {
 	read := func() string { return g.types.get(name) }
-	return fs.Config(g.id("types", name), err, read, func(_ context.Context, text string) error {
-		return g.types.set(name, text)
+	return fs.Config(g.id("types", name), err, read, func(ctx context.Context, text string) error {
+		return g.types.setFrom(name, text, fs.UserOf(ctx).Local)
 	}).Removable()
 }
 

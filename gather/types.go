@@ -74,9 +74,16 @@ func (t *types) get(name string) string {
 	return own
 }
 
+// rulesTable is the only table that may name programs.
+const rulesTable = "rules"
+
 // set checks a text, keeps it and puts it in force. An empty one brings back the
 // program's own. An error is about this text, or says which other it breaks.
-func (t *types) set(name, text string) error {
+func (t *types) set(name, text string) error { return t.setFrom(name, text, true) }
+
+// setFrom is set by somebody who is near, on this machine, or not: then the text may
+// not be one that has programs run, unless it is what holds already.
+func (t *types) setFrom(name, text string, near bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	all := maps.Clone(t.text)
@@ -91,6 +98,9 @@ func (t *types) set(name, text string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("with this, %w", err)
+	}
+	if !near && name == rulesTable && text != t.text[name] && tables.RunsPrograms() {
+		return fmt.Errorf("%s: %w: %w", name, errFar, iofs.ErrPermission)
 	}
 	if err := os.MkdirAll(t.dir, 0o755); err != nil {
 		return err
