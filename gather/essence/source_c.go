@@ -328,13 +328,16 @@ func (z *cScan) using(w string) {
 		return
 	}
 	line := z.t[z.i : z.i+i]
-	if bytes.IndexByte(line, '{') >= 0 || bytes.IndexByte(line, '(') >= 0 {
+	line = bytes.TrimLeft(line, " \t\r\n")
+	name := firstName(line)
+	alias := w == "using" && z.cpp && bytes.HasPrefix(bytes.TrimLeft(line[len(name):], " \t\r\n"), []byte("="))
+	if !alias && bytes.IndexAny(line, "{(") >= 0 {
 		return // a friend's body, a using block
 	}
-	switch name := firstName(bytes.TrimLeft(line, " \t\r\n")); {
+	switch {
 	case w == "package":
 		z.s.add(bytes.TrimSpace(line), false)
-	case w == "using" && z.cpp && bytes.IndexByte(line, '=') >= 0:
+	case alias, w == "using" && z.cpp && bytes.IndexByte(line, '=') >= 0:
 		z.s.add(name, false)
 	}
 	z.i += i + 1

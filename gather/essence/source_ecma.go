@@ -44,6 +44,9 @@ type jsScan struct {
 	told   bool
 	fnNext bool // that block is the body of a function
 	line   bool // a line ended before this token
+	proto  bool // last is of a prototype
+	gave   int  // where the name that was declared last ends
+	equal  int  // where the last = ends
 }
 
 // scanJS finds what JavaScript and TypeScript define. Objects count as what they
@@ -54,6 +57,9 @@ func scanJS(_ *language, code []byte, s *symbols) {
 		c := z.t[z.i]
 		switch {
 		case c == '\n':
+			if z.prev == '=' && z.i-z.equal > 2 {
+				z.prev = '\'' // a string, which is blank here
+			}
 			z.line = true
 			z.i++
 			continue
@@ -177,9 +183,11 @@ func (z *jsScan) statement(f *jsFrame, name []byte) {
 	was := z.prev
 	z.prev = 'w'
 	if was == '.' {
+		z.proto = string(z.last) == "prototype"
 		z.last = name
 		return
 	}
+	z.proto = false
 	if z.line && was != ',' && f.decl != jsNothing && f.kind == jsBlock && !(f.decl != jsDone && z.last == nil) && strings.IndexByte("w)}]'", was) >= 0 {
 		f.decl = jsNothing
 	}
@@ -236,7 +244,7 @@ func (z *jsScan) declare(f *jsFrame, name []byte) {
 	if f.decl == jsConst || z.fns == 0 {
 		z.s.add(name, !z.isFunction())
 	}
-	z.last = name
+	z.last, z.gave = name, z.i
 	f.decl += jsDone
 }
 
@@ -323,6 +331,7 @@ func (z *jsScan) mark(c byte) {
 		if c == '[' && f.key && (f.kind == jsClass || f.kind == jsObject || f.kind == jsNoName) {
 			f.key = false
 			z.fnNext = true
+			z.computed(f)
 		}
 		if f.decl == jsConst || f.decl == jsVar {
 			f.decl = jsNothing // a pattern
@@ -357,6 +366,18 @@ func (z *jsScan) mark(c byte) {
 	z.prev = c
 }
 
+// computed takes the member [name](…) of a class, as it is written.
+func (z *jsScan) computed(f *jsFrame) {
+	name := firstName(z.t[z.i:])
+	end := z.i + len(name)
+	if f.kind != jsClass || len(name) == 0 || end >= len(z.t) || z.t[end] != ']' {
+		return
+	}
+	if c, _ := z.after(end + 1); c == '(' {
+		z.s.add(z.t[z.i-1:end+1], false)
+	}
+}
+
 // equals takes an = : what is assigned a function, a class or an object is a
 // name of it.
 func (z *jsScan) equals() {
@@ -369,7 +390,7 @@ func (z *jsScan) equals() {
 		z.prev, z.last = '=', nil
 		return
 	}
-	z.prev = '='
+	z.prev, z.equal = '=', z.i
 	if z.last == nil || string(z.last) == "exports" || string(z.last) == "prototype" {
 		return
 	}
@@ -379,7 +400,7 @@ func (z *jsScan) equals() {
 	c, at := z.after(z.i)
 	word := firstName(z.t[min(at, len(z.t)):])
 	switch {
-	case string(word) == "function", string(word) == "class", string(word) == "async" && bytes.HasPrefix(bytes.TrimLeft(z.t[at+5:], " "), []byte("function")):
+	case z.proto, string(word) == "function", string(word) == "class", string(word) == "async" && bytes.HasPrefix(bytes.TrimLeft(z.t[at+5:], " "), []byte("function")):
 		z.s.add(z.last, false)
 	case c == '{':
 		if d, _ := z.after(at + 1); d != '}' {
@@ -396,6 +417,8 @@ func (z *jsScan) brace(f *jsFrame) {
 		n.kind = z.next
 	case z.fnNext && (z.prev == ')' || z.prev == '>' || z.prev == 'w' || z.prev == ']'):
 		n.fn = true
+	case z.prev == ':' && f.decl >= jsDone && string(bytes.TrimSpace(z.t[z.gave:z.i-1])) == ":": // const name: { its type }
+		n.kind = jsClass
 	case z.prev == '=' && f.kind != jsBracket && z.last != nil, z.prev == ':' && f.kind == jsObject:
 		n.kind = jsObject
 	case strings.IndexByte("=:(,[?|&r", z.prev) >= 0:
