@@ -112,18 +112,21 @@ func (a *automaton) next(s uint32, c uint8) uint32 {
 	return a.dense[int(s)*a.n+int(c)]
 }
 
-// scan calls found for each word of text that is not in seen yet, and puts it
+// find calls found for each word of text that is not in seen yet, and puts it
 // there. Each state with a word is dealt with once, so that words that end like
 // others cost nothing.
-func (a *automaton) scan(text []byte, found func(word int32), seen bits) {
-	s, blank := a.next(0, a.class[' ']), true // a text begins as after a blank
-	show := func(s uint32) {
+func (a *automaton) find(text []byte, found func(word int32), seen bits) {
+	a.scan(text, func(s uint32, _ int) {
 		for s = a.shown[s]; s != 0 && !seen.has(a.word[s]); s = a.shown[a.fail[s]] {
 			seen.set(a.word[s])
 			found(a.word[s])
 		}
-	}
-	show(s)
+	})
+}
+
+// scan calls show for each state with words that text comes to, and where.
+func (a *automaton) scan(text []byte, show func(s uint32, end int)) {
+	s, blank := a.next(0, a.class[' ']), true // a text begins as after a blank
 	for i := 0; i < len(text); {
 		c := text[i]
 		if c < utf8.RuneSelf {
@@ -134,7 +137,7 @@ func (a *automaton) scan(text []byte, found func(word int32), seen bits) {
 			}
 			blank = !letter
 			if s = a.next(s, a.class[b]); a.shown[s] != 0 {
-				show(s)
+				show(s, i)
 			}
 			continue
 		}
@@ -147,11 +150,11 @@ func (a *automaton) scan(text []byte, found func(word int32), seen bits) {
 		var buf [utf8.UTFMax]byte
 		for _, b := range utf8.AppendRune(buf[:0], r) {
 			if s = a.next(s, a.class[b]); a.shown[s] != 0 {
-				show(s)
+				show(s, i)
 			}
 		}
 	}
 	if !blank {
-		show(a.next(s, a.class[' ']))
+		show(a.next(s, a.class[' ']), len(text))
 	}
 }

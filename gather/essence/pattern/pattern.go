@@ -3,11 +3,15 @@
 // A pattern is a phrase, or a regular expression in Go's syntax. Phrases and
 // what a regular expression cannot match without are words that one automaton
 // (Aho and Corasick's, automaton.go) looks for at once; only the regular
-// expressions whose words are there are then tried, each by itself. So the time
-// is that of one pass, however many patterns there are, and that of Go's regexp,
-// which is linear, for each that may match. A regular expression without such
-// words is tried on every text, which is why there may be few of them
-// (MaxBlind).
+// expressions whose words are there are then tried. Each has an automaton of its
+// own, made state by state as texts need it (dfa.go), and is run from where a
+// match of it may begin, which a second pass for the words of those expressions
+// tells (near.go), up to where none has begun. So the time is that of two passes
+// and what follows the beginnings, however many patterns there are, and at worst
+// that of one table look-up for each byte and expression tried. Automata are
+// bounded; an expression that outgrows them is left to Go's regexp, which is
+// linear too. A regular expression without words is tried on every text, which is
+// why there may be few of them (MaxBlind).
 //
 // Text is looked at as words: letters, marks and digits without regard to case,
 // all else between them as one blank. For a phrase that is all: 'Laser
@@ -52,19 +56,21 @@ func (e *Error) Unwrap() error { return e.Err }
 // goroutines may match with it.
 type Set struct {
 	auto  *automaton
-	owner [][]int32        // patterns of each word of the automaton: those it may mean
-	needs [][][]int32      // of each pattern: sets of words that it needs one each of, besides
-	regs  []*regexp.Regexp // of each pattern; nil for a phrase
-	blind []int32          // patterns that are to be tried always
+	words []string    // of the automaton
+	owner [][]int32   // patterns of each word of the automaton: those it may mean
+	needs [][][]int32 // of each pattern: sets of words that it needs one each of, besides
+	exprs []*expr     // of each pattern; nil for a phrase
+	pool  *pool
+	blind []int32 // patterns that are to be tried always
 }
 
 // Compile makes a set. An error is an *Error.
 func Compile(patterns []Pattern) (*Set, error) {
-	s := &Set{regs: make([]*regexp.Regexp, len(patterns)), needs: make([][][]int32, len(patterns))}
+	s := &Set{exprs: make([]*expr, len(patterns)), needs: make([][][]int32, len(patterns)), pool: &pool{max: maxPool}}
 	if len(patterns) > MaxPatterns {
 		return nil, &Error{MaxPatterns, fmt.Errorf("no more than %d patterns: %w", MaxPatterns, iofs.ErrInvalid)}
 	}
-	b := &gathered{words: make(map[string][]int32), needs: make(map[int32][][]string)}
+	b := &gathered{words: make(map[string][]int32), needs: make(map[int32][][]string), begin: make(map[int32][]string)}
 	for i, p := range patterns {
 		if err := s.add(b, int32(i), p); err != nil {
 			return nil, &Error{i, err}
@@ -75,7 +81,7 @@ func Compile(patterns []Pattern) (*Set, error) {
 		all = append(all, w)
 	}
 	slices.Sort(all)
-	s.auto = newAutomaton(all)
+	s.auto, s.words = newAutomaton(all), all
 	s.owner = make([][]int32, len(all))
 	number := make(map[string]int32, len(all))
 	for i, w := range all {
@@ -90,6 +96,11 @@ func Compile(patterns []Pattern) (*Set, error) {
 			s.needs[i] = append(s.needs[i], numbers)
 		}
 	}
+	for i, set := range b.begin {
+		for _, w := range set {
+			s.exprs[i].begin = append(s.exprs[i].begin, number[w])
+		}
+	}
 	return s, nil
 }
 
@@ -97,6 +108,7 @@ func Compile(patterns []Pattern) (*Set, error) {
 type gathered struct {
 	words map[string][]int32
 	needs map[int32][][]string
+	begin map[int32][]string
 	size  int
 }
 
@@ -125,12 +137,20 @@ func (s *Set) add(b *gathered, i int32, p Pattern) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, iofs.ErrInvalid)
 	}
-	s.regs[i] = re
+	s.exprs[i] = &expr{re: re, pool: s.pool}
+	s.pool.all = append(s.pool.all, s.exprs[i])
 	tree, err := syntax.Parse(p.Text, syntax.Perl)
 	if err != nil {
 		return fmt.Errorf("%w: %w", err, iofs.ErrInvalid)
 	}
-	sets := required(tree.Simplify())
+	tree = tree.Simplify()
+	b.begin[i] = beginnings(tree)
+	for _, w := range b.begin[i] {
+		if err := b.add(w); err != nil {
+			return err
+		}
+	}
+	sets := required(tree)
 	if len(sets) == 0 {
 		if s.blind = append(s.blind, i); len(s.blind) > MaxBlind {
 			return fmt.Errorf("/%s/ matches without any word, as more than %d others do, and every text would have to be searched for it: %w", p.Text, MaxBlind, iofs.ErrInvalid)
@@ -153,15 +173,17 @@ func (s *Set) add(b *gathered, i int32, p Pattern) error {
 
 // Hits are the patterns found so far, by one goroutine.
 type Hits struct {
-	words   bits // found in this text
-	tried   bits // patterns, in this text
-	found   bits // patterns, in any
-	pending []int32
+	words   bits    // found in this text
+	tried   bits    // patterns, in this text
+	found   bits    // patterns, in any
+	pending []int32 // patterns to be tried on this text
+	places  *places
+	near    near
 }
 
 // Hits makes room for what Match finds.
 func (s *Set) Hits() *Hits {
-	return &Hits{words: newBits(len(s.owner)), tried: newBits(len(s.regs)), found: newBits(len(s.regs))}
+	return &Hits{words: newBits(len(s.owner)), tried: newBits(len(s.exprs)), found: newBits(len(s.exprs)), places: newPlaces(s.words)}
 }
 
 // Has reports whether pattern i was found.
@@ -172,11 +194,11 @@ func (s *Set) Match(h *Hits, text []byte) {
 	clear(h.words)
 	clear(h.tried)
 	h.pending = h.pending[:0]
-	s.auto.scan(text, func(word int32) {
+	s.auto.find(text, func(word int32) {
 		for _, i := range s.owner[word] {
 			switch {
 			case h.found.has(i) || h.tried.has(i):
-			case s.regs[i] == nil:
+			case s.exprs[i] == nil:
 				h.found.set(i)
 			default:
 				h.tried.set(i)
@@ -184,13 +206,17 @@ func (s *Set) Match(h *Hits, text []byte) {
 			}
 		}
 	}, h.words)
-	for _, some := range [][]int32{h.pending, s.blind} {
-		for _, i := range some {
-			if !h.found.has(i) && s.may(h, i) && s.regs[i].Match(text) {
-				h.found.set(i)
-			}
+	known := s.plan(h, text)
+	for _, i := range h.pending {
+		var at *near
+		if begin := s.exprs[i].begin; known && begin != nil {
+			at = h.places.of(&h.near, begin)
+		}
+		if s.exprs[i].match(text, at) {
+			h.found.set(i)
 		}
 	}
+	h.places.forget()
 }
 
 // may reports whether the text has all the words that pattern i needs.

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	iofs "io/fs"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"regexp"
 	"regexp/syntax"
 	"slices"
@@ -28,7 +26,7 @@ func find(t testing.TB, patterns []Pattern, text string) []int {
 func (s *Set) all(text []byte) (found []int) {
 	h := s.Hits()
 	s.Match(h, text)
-	for i := range s.regs {
+	for i := range s.exprs {
 		if h.Has(i) {
 			found = append(found, i)
 		}
@@ -228,88 +226,5 @@ func TestSparse(t *testing.T) {
 		if got := s.all([]byte(text)); !slices.Equal(got, []int{i}) {
 			t.Errorf("%q: got %v, want %d", text, got, i)
 		}
-	}
-}
-
-func FuzzMatch(f *testing.F) {
-	f.Add("laser intensity", "a Laser-intensity", false)
-	f.Add(`(?i)las[ae]r.*(x|yy)+`, "laser\xff yy", true)
-	f.Add("(a|b)c?d{2,4}", "abcdd", true)
-	f.Fuzz(func(t *testing.T, p, text string, re bool) {
-		all := []Pattern{{p, re}, {"other words", false}, {"a.*b", true}}
-		s, err := Compile(all)
-		if err != nil {
-			return
-		}
-		if got, want := s.all([]byte(text)), naive(all, []byte(text)); !slices.Equal(got, want) {
-			t.Fatalf("%+v in %q: got %v, want %v", all, text, got, want)
-		}
-	})
-}
-
-// corpus is a text of real words: Go's own documentation.
-func corpus(tb testing.TB) []string {
-	var all []string
-	var size int
-	names, _ := filepath.Glob("../*.go")
-	more, _ := filepath.Glob("../../../docs/*.md")
-	for _, name := range append(more, names...) {
-		b, err := os.ReadFile(name)
-		if err != nil {
-			tb.Fatal(err)
-		}
-		all = append(all, string(b))
-		size += len(b)
-	}
-	if size < 200<<10 {
-		tb.Fatalf("got %d bytes of text, want more", size)
-	}
-	return all
-}
-
-// BenchmarkMatch is of a summary of 8 KiB of manual pages; half of the patterns are
-// regular expressions, made of pairs of words that occur there or elsewhere.
-func BenchmarkMatch(b *testing.B) {
-	texts := corpus(b)
-	r := rand.New(rand.NewPCG(7, 7))
-	words := strings.FieldsFunc(strings.Join(texts, " "), func(r rune) bool { return !unicode.IsLetter(r) })
-	words = slices.DeleteFunc(words, func(w string) bool { return len(w) < 4 })
-	for _, n := range []int{1000, 10_000} {
-		var patterns []Pattern
-		for i := range n {
-			x, y := words[r.IntN(len(words))], words[r.IntN(len(words))]
-			p := Pattern{Text: x + " " + y}
-			if i%2 == 0 {
-				p = Pattern{`(?i)\b` + x + `\W+(\w+\W+){0,3}` + y + `\b`, true}
-			}
-			patterns = append(patterns, p)
-		}
-		s, err := Compile(patterns)
-		if err != nil {
-			b.Fatal(err)
-		}
-		text := []byte(strings.Join(texts, "\n")[:8<<10])
-		b.Run(fmt.Sprintf("patterns=%d/set", n), func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			for b.Loop() {
-				s.all(text)
-			}
-			b.ReportMetric(float64(len(s.auto.word)), "states")
-		})
-		b.Run(fmt.Sprintf("patterns=%d/each", n), func(b *testing.B) {
-			b.SetBytes(int64(len(text)))
-			var regs []*regexp.Regexp
-			for _, p := range patterns {
-				if !p.Regexp {
-					p.Text = `(?i)\b` + strings.ReplaceAll(p.Text, " ", `\W+`) + `\b`
-				}
-				regs = append(regs, regexp.MustCompile(p.Text))
-			}
-			for b.Loop() {
-				for _, re := range regs {
-					re.Match(text)
-				}
-			}
-		})
 	}
 }

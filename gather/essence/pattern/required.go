@@ -28,6 +28,46 @@ func required(re *syntax.Regexp) [][]string {
 	return sets[:min(len(sets), maxClauses)]
 }
 
+// beginnings gives words of which every match begins with one, or nil.
+func beginnings(re *syntax.Regexp) []string {
+	if set := beginningOf(re); len(set) <= maxAlternatives && worth(set) >= minWord {
+		return set
+	}
+	return nil
+}
+
+func beginningOf(re *syntax.Regexp) []string {
+	switch re.Op {
+	case syntax.OpCapture, syntax.OpPlus:
+		return beginningOf(re.Sub[0])
+	case syntax.OpAlternate:
+		var all []string
+		for _, sub := range re.Sub {
+			set := beginningOf(sub)
+			if set == nil || len(all) > maxAlternatives {
+				return nil
+			}
+			all = append(all, set...)
+		}
+		return distinct(all)
+	case syntax.OpConcat:
+		run := []string{""}
+		for _, sub := range re.Sub {
+			exact := needOf(sub).exact
+			joined := join(run, exact)
+			if exact == nil || joined == nil {
+				if more := join(run, beginningOf(sub)); more != nil {
+					return more
+				}
+				return run
+			}
+			run = joined
+		}
+		return run
+	}
+	return needOf(re).exact
+}
+
 // sets are those that tell something.
 func (n need) sets() [][]string {
 	sets := slices.Clone(n.some)
