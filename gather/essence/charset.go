@@ -3,7 +3,6 @@ package essence
 import (
 	"bytes"
 	"cmp"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -158,18 +157,18 @@ const maxSays = 4 << 10
 // Where a text says what it is written in: META tags, XML, and the lines that
 // editors and Python look for.
 var (
-	metaSays = regexp.MustCompile(`(?i)<meta\s[^>]{0,300}?\bcharset\s*=\s*["']?\s*([-\w.:]{2,40})`)
-	comment  = regexp.MustCompile(`(?s)<!--.*?(?:-->|$)`)
-	xmlSays  = regexp.MustCompile(`^\s*<\?xml[^>]{0,100}\bencoding\s*=\s*["']([-\w.:]{2,40})["']`)
-	codeSays = regexp.MustCompile(`\b(?:file)?(?:en)?coding[:=]\s*([-\w.]{2,40})`)
+	metaSays = expression(`(?i)<meta\s[^>]{0,300}?\bcharset\s*=\s*["']?\s*([-\w.:]{2,40})`)
+	comment  = expression(`(?s)<!--.*?(?:-->|$)`)
+	xmlSays  = expression(`^\s*<\?xml[^>]{0,100}\bencoding\s*=\s*["']([-\w.:]{2,40})["']`)
+	codeSays = expression(`\b(?:file)?(?:en)?coding[:=]\s*([-\w.]{2,40})`)
 )
 
 // saysHTML is the charset that a META tag names, or an XML declaration.
 func saysHTML(start []byte) string {
-	if m := xmlSays.FindSubmatch(start); m != nil {
+	if m := xmlSays().FindSubmatch(start); m != nil {
 		return string(m[1])
 	}
-	m := metaSays.FindSubmatch(comment.ReplaceAll(start, nil))
+	m := metaSays().FindSubmatch(comment().ReplaceAll(start, nil))
 	switch {
 	case m == nil:
 		return ""
@@ -180,12 +179,12 @@ func saysHTML(start []byte) string {
 }
 
 func saysText(start []byte) string {
-	if m := xmlSays.FindSubmatch(start); m != nil {
+	if m := xmlSays().FindSubmatch(start); m != nil {
 		return string(m[1])
 	}
 	for range 2 { // lines
 		line, rest, _ := bytes.Cut(start, []byte("\n"))
-		if m := codeSays.FindSubmatch(line); m != nil {
+		if m := codeSays().FindSubmatch(line); m != nil {
 			return string(m[1])
 		}
 		start = rest

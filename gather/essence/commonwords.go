@@ -1,6 +1,9 @@
 package essence
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // commonWords are words that are in many English texts, whatever they are about.
 // They were counted in 3,354 documents of five kinds (pages of the web, the Python
@@ -90,7 +93,7 @@ var commonWords = []struct {
 const rare = 6
 
 // common are the weights of common words.
-var common = func() map[string]uint8 {
+var common = sync.OnceValue(func() map[string]uint8 {
 	m := make(map[string]uint8)
 	for _, c := range commonWords {
 		for w := range strings.FieldsSeq(c.words) {
@@ -98,12 +101,12 @@ var common = func() map[string]uint8 {
 		}
 	}
 	return m
-}()
+})
 
 // longestCommon is the length of the longest of them.
-var longestCommon = func() (n int) {
-	for w := range common {
+var longestCommon = sync.OnceValue(func() (n int) {
+	for w := range common() {
 		n = max(n, len(w))
 	}
 	return n
-}()
+})

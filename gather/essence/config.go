@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"harvest/gather/soif"
@@ -24,8 +23,8 @@ func dataFamily() map[string]entry {
 }
 
 var (
-	settingSection = regexp.MustCompile(`^\[+([^\]\n]+)\]+$`)
-	settingKey     = regexp.MustCompile(`^([\w][\w.$/@-]*|"[^"]+")[ \t]*(?:[:=](.*)|[ \t]+(\S.*))?$`)
+	settingSection = expression(`^\[+([^\]\n]+)\]+$`)
+	settingKey     = expression(`^([\w][\w.$/@-]*|"[^"]+")[ \t]*(?:[:=](.*)|[ \t]+(\S.*))?$`)
 )
 
 // sumConfig summarizes settings by their sections, their keys at the left edge,
@@ -44,7 +43,7 @@ func sumConfig(w *worker, o *soif.Object, c *content, text []byte) {
 	var comments, run []byte
 	first := ""
 	flush := func() {
-		if first == "" && letters(run, 20) && !licence.Match(run) {
+		if first == "" && letters(run, 20) && !licence().Match(run) {
 			first = string(run)
 		}
 		run = run[:0]
@@ -63,12 +62,12 @@ func sumConfig(w *worker, o *soif.Object, c *content, text []byte) {
 		}
 		flush()
 		line = line[:min(len(line), 1000)]
-		if m := settingSection.FindSubmatch(line); m != nil {
+		if m := settingSection().FindSubmatch(line); m != nil {
 			section = strings.ToLower(string(m[1]))
 			sections.add(string(m[1]))
 			continue
 		}
-		if m := settingKey.FindSubmatch(line); m != nil {
+		if m := settingKey().FindSubmatch(line); m != nil {
 			k := strings.Trim(string(m[1]), `"`)
 			keys.add(k)
 			v := strings.Trim(strings.TrimSpace(string(m[2])), `"'`)
@@ -109,12 +108,12 @@ func sumConfig(w *worker, o *soif.Object, c *content, text []byte) {
 	w.fullText(o, c, plainText(text))
 }
 
-var goRequire = regexp.MustCompile(`(?m)^[ \t]*(?:require[ \t]+)?([\w.~-]+\.[\w.~/-]+)[ \t]+v\S+`)
+var goRequire = expression(`(?m)^[ \t]*(?:require[ \t]+)?([\w.~-]+\.[\w.~/-]+)[ \t]+v\S+`)
 
 // sumGoMod summarizes a Go module by its path and what it needs.
 func sumGoMod(w *worker, o *soif.Object, c *content, text []byte) {
 	needs := w.list()
-	for _, m := range goRequire.FindAllSubmatch(text, 2000) {
+	for _, m := range goRequire().FindAllSubmatch(text, 2000) {
 		needs.add(string(m[1]))
 	}
 	module, _, _ := bytes.Cut(bytes.TrimPrefix(text[max(0, bytes.Index(text, []byte("module "))):], []byte("module ")), []byte("\n"))

@@ -89,7 +89,7 @@ func sumCopyright(w *worker, o *soif.Object, c *content, text []byte) {
 		}
 		urls.add(f.one("source"))
 		for h := range strings.SplitSeq(f["copyright"], "\n") {
-			holders.add(copyrightYears.ReplaceAllString(h, ""))
+			holders.add(copyrightYears().ReplaceAllString(h, ""))
 		}
 		l, _, _ := strings.Cut(f["license"], "\n")
 		licences.add(l)
@@ -101,8 +101,8 @@ func sumCopyright(w *worker, o *soif.Object, c *content, text []byte) {
 		for _, l := range licencesIn(text) {
 			licences.add(l)
 		}
-		for _, m := range copyrightLine.FindAllSubmatch(text, 500) {
-			holders.add(copyrightYears.ReplaceAllString(string(m[1]), ""))
+		for _, m := range copyrightLine().FindAllSubmatch(text, 500) {
+			holders.add(copyrightYears().ReplaceAllString(string(m[1]), ""))
 		}
 	}
 	w.set(o, "Title", title)
@@ -114,57 +114,57 @@ func sumCopyright(w *worker, o *soif.Object, c *content, text []byte) {
 }
 
 var (
-	copyrightYears = regexp.MustCompile(`(?i)^(?:copyright|\(c\)|©|[\d ,–-])+(?:by )?`)
-	copyrightLine  = regexp.MustCompile(`(?im)^[ \t*#/]*copyright[ \t:]+(?:\(c\)|©)?[ \t]*(\S.{3,120})$`)
+	copyrightYears = expression(`(?i)^(?:copyright|\(c\)|©|[\d ,–-])+(?:by )?`)
+	copyrightLine  = expression(`(?im)^[ \t*#/]*copyright[ \t:]+(?:\(c\)|©)?[ \t]*(\S.{3,120})$`)
 )
 
 // licenceTexts are words that a licence alone has, and its name in SPDX.
 var licenceTexts = []struct {
 	name string
 	word string // that is in it, in lower case
-	re   *regexp.Regexp
+	re   func() *regexp.Regexp
 }{
-	{"AGPL-3.0", "affero", re(`(?i)affero\s+general\s+public\s+licen[sc]e`)},
-	{"LGPL", "general", re(`(?i)(?:lesser|library)\s+general\s+public\s+licen[sc]e`)},
-	{"GPL", "gnu general public", re(`(?i)gnu\s+general\s+public\s+licen[sc]e`)},
-	{"GPL", "common-licenses/gpl", re(`(?i)common-licenses/GPL`)},
-	{"Apache-2.0", "apache", re(`(?i)apache\s+license,?\s+version\s+2|common-licenses/Apache-2`)},
-	{"MPL-2.0", "mozilla", re(`(?i)mozilla\s+public\s+license,?\s+v(?:ersion|\.)\s*2`)},
-	{"MIT", "hereby", re(`(?i)permission\s+is\s+hereby\s+granted,\s+free\s+of\s+charge,\s+to\s+any\s+person\s+obtaining`)},
-	{"ISC", "distribute", re(`(?i)permission\s+to\s+use,\s+copy,\s+modify,\s+and(?:/or)?\s+distribute\s+this\s+software\s+for\s+any`)},
-	{"BSD", "redistribution", re(`(?i)redistributions?\s+of\s+source\s+code\s+must\s+retain`)},
-	{"GFDL", "documentation", re(`(?i)gnu\s+free\s+documentation\s+licen[sc]e`)},
-	{"Artistic", "artistic", re(`(?i)artistic\s+licen[sc]e`)},
-	{"CC0-1.0", "universal", re(`(?i)cc0\s+1\.0\s+universal`)},
-	{"CC-BY", "attribution", re(`(?i)creative\s+commons\s+attribution`)},
-	{"Unlicense", "unencumbered", re(`(?i)free\s+and\s+unencumbered\s+software\s+released\s+into\s+the\s+public\s+domain`)},
-	{"Zlib", "altered", re(`(?i)altered\s+source\s+versions\s+must\s+be\s+plainly\s+marked`)},
+	{"AGPL-3.0", "affero", expression(`(?i)affero\s+general\s+public\s+licen[sc]e`)},
+	{"LGPL", "general", expression(`(?i)(?:lesser|library)\s+general\s+public\s+licen[sc]e`)},
+	{"GPL", "gnu general public", expression(`(?i)gnu\s+general\s+public\s+licen[sc]e`)},
+	{"GPL", "common-licenses/gpl", expression(`(?i)common-licenses/GPL`)},
+	{"Apache-2.0", "apache", expression(`(?i)apache\s+license,?\s+version\s+2|common-licenses/Apache-2`)},
+	{"MPL-2.0", "mozilla", expression(`(?i)mozilla\s+public\s+license,?\s+v(?:ersion|\.)\s*2`)},
+	{"MIT", "hereby", expression(`(?i)permission\s+is\s+hereby\s+granted,\s+free\s+of\s+charge,\s+to\s+any\s+person\s+obtaining`)},
+	{"ISC", "distribute", expression(`(?i)permission\s+to\s+use,\s+copy,\s+modify,\s+and(?:/or)?\s+distribute\s+this\s+software\s+for\s+any`)},
+	{"BSD", "redistribution", expression(`(?i)redistributions?\s+of\s+source\s+code\s+must\s+retain`)},
+	{"GFDL", "documentation", expression(`(?i)gnu\s+free\s+documentation\s+licen[sc]e`)},
+	{"Artistic", "artistic", expression(`(?i)artistic\s+licen[sc]e`)},
+	{"CC0-1.0", "universal", expression(`(?i)cc0\s+1\.0\s+universal`)},
+	{"CC-BY", "attribution", expression(`(?i)creative\s+commons\s+attribution`)},
+	{"Unlicense", "unencumbered", expression(`(?i)free\s+and\s+unencumbered\s+software\s+released\s+into\s+the\s+public\s+domain`)},
+	{"Zlib", "altered", expression(`(?i)altered\s+source\s+versions\s+must\s+be\s+plainly\s+marked`)},
 }
 
-var spdx = regexp.MustCompile(`SPDX-License-Identifier:[ \t]*([\w.+ ()-]+\w\)?)`)
+var spdx = expression(`SPDX-License-Identifier:[ \t]*([\w.+ ()-]+\w\)?)`)
 
 // licencesIn names the licences a text has or is under, by what its first 64 KB say.
 func licencesIn(text []byte) []string {
 	text = text[:min(len(text), 64<<10)]
-	if m := spdx.FindSubmatch(text); m != nil {
+	if m := spdx().FindSubmatch(text); m != nil {
 		return []string{string(m[1])}
 	}
 	low := appendWords(nil, bytes.ToLower(text))
 	var names []string
 	for _, l := range licenceTexts {
-		if bytes.Contains(low, []byte(l.word)) && l.re.Match(text) && !slices.Contains(names, l.name) {
+		if bytes.Contains(low, []byte(l.word)) && l.re().Match(text) && !slices.Contains(names, l.name) {
 			names = append(names, l.name)
 		}
 	}
 	return names
 }
 
-var debianEntry = regexp.MustCompile(`(?m)^([a-z0-9][a-z0-9+.-]*) \(([^)\s]+)\) ([^;\n]*);[ \t]*(.*)$`)
+var debianEntry = expression(`(?m)^([a-z0-9][a-z0-9+.-]*) \(([^)\s]+)\) ([^;\n]*);[ \t]*(.*)$`)
 
 // sumDebianChangelog summarizes a package's history by its newest version.
 func sumDebianChangelog(w *worker, o *soif.Object, c *content, text []byte) {
 	versions, authors := w.list(), w.list()
-	all := linesThat(debianEntry, text, 5000, func(l []byte) bool {
+	all := linesThat(debianEntry(), text, 5000, func(l []byte) bool {
 		return l[0] >= 'a' && l[0] <= 'z' || l[0] >= '0' && l[0] <= '9'
 	})
 	if len(all) == 0 {
@@ -181,13 +181,13 @@ func sumDebianChangelog(w *worker, o *soif.Object, c *content, text []byte) {
 	}
 	newest := text[all[0][1]:end]
 	date := ""
-	for _, m := range linesThat(debianTrailer, text, 5000, func(l []byte) bool { return bytes.HasPrefix(l, []byte(" -- ")) }) {
+	for _, m := range linesThat(debianTrailer(), text, 5000, func(l []byte) bool { return bytes.HasPrefix(l, []byte(" -- ")) }) {
 		authors.add(at(m, 1))
 		if date == "" {
 			date = at(m, 2)
 		}
 	}
-	newest = debianTrailer.ReplaceAll(newest, nil)
+	newest = debianTrailer().ReplaceAll(newest, nil)
 	w.set(o, "Title", at(all[0], 1)+" "+at(all[0], 2))
 	w.set(o, "Revision", at(all[0], 2))
 	w.set(o, "Date", date)
@@ -218,7 +218,7 @@ func linesThat(re *regexp.Regexp, text []byte, n int, may func(line []byte) bool
 	return all
 }
 
-var debianTrailer = regexp.MustCompile(`(?m)^ -- (.+?) *(?:<[^>\n]*>)?  (\w{3}, .*)$`)
+var debianTrailer = expression(`(?m)^ -- (.+?) *(?:<[^>\n]*>)?  (\w{3}, .*)$`)
 
 // sumDesktop summarizes a desktop entry.
 func sumDesktop(w *worker, o *soif.Object, c *content, text []byte) {

@@ -289,7 +289,7 @@ func (w *worker) summarize(o *soif.Object, c *content, depth int) {
 
 // leaf summarizes what holds nothing else.
 func (w *worker) leaf(o *soif.Object, c *content, k *kind, why string) {
-	e, ok := summarizers[k.name]
+	e, ok := summarizers()[k.name]
 	if !ok && k.text {
 		e, ok = entry{sum: sumText}, true
 	}

@@ -341,12 +341,12 @@ func slowKeywords(text []string, n int) string {
 	}
 	var all []string
 	for w := range count {
-		if tongues[w]&tongueOf("en") == 0 {
+		if tongues()[w]&tongueOf("en") == 0 {
 			all = append(all, w)
 		}
 	}
 	worth := func(w string) int {
-		if c := common[w]; c > 0 {
+		if c := common()[w]; c > 0 {
 			return count[w] * int(c)
 		}
 		return count[w] * rare

@@ -350,4 +350,3 @@ func (s stretch) within(at, end, weight, inside int) (int, int) {
 	}
 	return inside, min(end, s.end)
 }
-

@@ -3,7 +3,6 @@ package essence
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -296,7 +295,7 @@ func (p *page) bestAuthor() string {
 }
 
 // byName is a line that says who wrote the page.
-var byName = regexp.MustCompile(`^(?:[Bb]y|BY|[Vv]on|VON|[Pp]or|[Pp]ar|Text:|Autor:|Author:) \p{Lu}[\p{L}'’.-]* (?:(?:von|van|de|der|la|di) )*\p{Lu}`)
+var byName = expression(`^(?:[Bb]y|BY|[Vv]on|VON|[Pp]or|[Pp]ar|Text:|Autor:|Author:) \p{Lu}[\p{L}'’.-]* (?:(?:von|van|de|der|la|di) )*\p{Lu}`)
 
 // signed is a line of the page, short and no other's comment, that says who wrote
 // it, "" if there is none.
@@ -307,7 +306,7 @@ func (p *page) signed() string {
 			continue
 		}
 		line := p.text[l.start:l.end]
-		if i := bytes.IndexByte(line, ' '); i >= 2 && i <= 7 && byName.Match(line) {
+		if i := bytes.IndexByte(line, ' '); i >= 2 && i <= 7 && byName().Match(line) {
 			return string(line)
 		}
 	}
@@ -335,11 +334,11 @@ func authors(names []string) string {
 
 var (
 	// beforeName is what is said before the name of an author.
-	beforeName = regexp.MustCompile(`(?i)^(?:(?:written|posted|published|created|submitted|veröffentlicht|publiziert|eingestellt|erstellt|geschrieben|verfasst|artikel|ein beitrag|story|text|words|post author|rédigé|écrit|publié|interview)?\s*\b(?:by|von|vom|par|por|di)\b|(?:post )?auth?or(?:in|s|\(s\))?|auteur|autore?|redakteur(?:in)?|text|foto|über den autor|about the author)\s*:?\s+`)
+	beforeName = expression(`(?i)^(?:(?:written|posted|published|created|submitted|veröffentlicht|publiziert|eingestellt|erstellt|geschrieben|verfasst|artikel|ein beitrag|story|text|words|post author|rédigé|écrit|publié|interview)?\s*\b(?:by|von|vom|par|por|di)\b|(?:post )?auth?or(?:in|s|\(s\))?|auteur|autore?|redakteur(?:in)?|text|foto|über den autor|about the author)\s*:?\s+`)
 	// afterName is what follows one: a day, a time, another thing.
-	afterName = regexp.MustCompile(`(?i)\s*(?:[|•·–—/]|\s-\s|,?\s+(?:am|on|posted on|veröffentlicht|aktualisiert|updated|datum|kategorien?)\b|\d{1,2}[.:/ ]|\d{4}-\d|,\s*(?:den\s*)?\d).*$`)
+	afterName = expression(`(?i)\s*(?:[|•·–—/]|\s-\s|,?\s+(?:am|on|posted on|veröffentlicht|aktualisiert|updated|datum|kategorien?)\b|\d{1,2}[.:/ ]|\d{4}-\d|,\s*(?:den\s*)?\d).*$`)
 	// noName is what stands where a name is to be filled in, and words of which none follows.
-	noName = regexp.MustCompile(`(?i)^(?:name\b.*|e-?mail.*|posted|published|publiziert am|posted on|veröffentlicht|eingestellt|von|by|par|por|admin|administrator|root|webmaster|anonymous|anonym|gast|guest|unknown|autor|author|auteur|view .*|zeige .*|mehr .*|more .*|all posts.*|alle .*|\d+ min.*)$`)
+	noName = expression(`(?i)^(?:name\b.*|e-?mail.*|posted|published|publiziert am|posted on|veröffentlicht|eingestellt|von|by|par|por|admin|administrator|root|webmaster|anonymous|anonym|gast|guest|unknown|autor|author|auteur|view .*|zeige .*|mehr .*|more .*|all posts.*|alle .*|\d+ min.*)$`)
 )
 
 // authorName is a name without what is around it, "" if it is none.
@@ -350,18 +349,18 @@ func authorName(n string) string {
 	n = titleText(n)
 	for range 3 {
 		n = strings.TrimSpace(strings.Trim(strings.TrimSpace(n), ",;:|-–—·•/"))
-		short := beforeName.ReplaceAllString(n+" ", "")
+		short := beforeName().ReplaceAllString(n+" ", "")
 		if short = strings.TrimSpace(short); short == n || short == "" {
 			break
 		}
 		n = short
 	}
-	if short := afterName.ReplaceAllString(n, ""); utf8.RuneCountInString(short) > 2 {
+	if short := afterName().ReplaceAllString(n, ""); utf8.RuneCountInString(short) > 2 {
 		n = short
 	}
 	n = strings.TrimSpace(strings.Trim(strings.TrimSpace(n), ",;:|-–—·•/"))
 	if len(n) < 2 || utf8.RuneCountInString(n) > 60 || strings.ContainsAny(n, "@<>{}") ||
-		strings.HasPrefix(n, "www.") || !strings.ContainsFunc(n, unicode.IsLetter) || noName.MatchString(n) {
+		strings.HasPrefix(n, "www.") || !strings.ContainsFunc(n, unicode.IsLetter) || noName().MatchString(n) {
 		return ""
 	}
 	return n

@@ -248,7 +248,7 @@ func sumNotebook(w *worker, o *soif.Object, c *content, text []byte) {
 	w.set(o, "Headings", page.Text("Headings"))
 	w.set(o, "Programming-Language", language)
 	w.set(o, "URL-References", page.Text("URL-References"))
-	if l := languages[notebookLanguage(language)]; l != nil {
+	if l := languages()[notebookLanguage(language)]; l != nil {
 		m := l.mask(cells["code"], w.lim.Attr)
 		s := &symbols{seen: make(map[string]bool), room: w.lim.Attr}
 		imports := l.includes(cells["code"], m.code, w.lim.Attr)

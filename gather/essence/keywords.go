@@ -167,6 +167,7 @@ func (t *terms) top(n int, lang string, stop map[string]bool) string {
 func (t *terms) telling(lang string, stop map[string]bool) []term {
 	of := tongueOf(lang) | tongueOf("en") // which is in texts of all others
 	english := lang == "en" || lang == ""
+	common, longest := common(), longestCommon()
 	all := make([]term, 0, len(t.all))
 	for _, e := range t.all {
 		w := t.bytes[e.start:e.end]
@@ -174,7 +175,7 @@ func (t *terms) telling(lang string, stop map[string]bool) []term {
 			continue
 		}
 		e.weight *= rare
-		if english && len(w) <= longestCommon {
+		if english && len(w) <= longest {
 			if c := common[string(w)]; c > 0 {
 				e.weight = e.weight / rare * int(c)
 			}

@@ -163,7 +163,7 @@ func (t *Tables) Types() (all []Type) {
 		for _, on := range k.on {
 			x.On = append(x.On, on.name)
 		}
-		_, known := summarizers[name]
+		_, known := summarizers()[name]
 		switch {
 		case takenApart[name] && t.policy(k).as != "no":
 			x.Does = "unnest"

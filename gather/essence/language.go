@@ -33,10 +33,11 @@ type verdict struct {
 func (t *terms) language() (v verdict) {
 	var score [32]int
 	words := 0
+	tongues, longest := tongues(), longestStop()
 	for i := range t.all {
 		e := &t.all[i]
 		words += e.n
-		if e.end-e.start > longestStop {
+		if e.end-e.start > longest {
 			continue
 		}
 		of := tongues[string(t.bytes[e.start:e.end])]

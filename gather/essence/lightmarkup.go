@@ -2,7 +2,6 @@ package essence
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -86,7 +85,7 @@ func pastHeadings(body []byte) string {
 	return ""
 }
 
-var restField = regexp.MustCompile(`^:(\w[\w -]*):[ \t]*(.*)$`)
+var restField = expression(`^:(\w[\w -]*):[ \t]*(.*)$`)
 
 // sumReST summarizes reStructuredText.
 func sumReST(w *worker, o *soif.Object, c *content, text []byte) {
@@ -103,8 +102,8 @@ func sumReST(w *worker, o *soif.Object, c *content, text []byte) {
 			i += 2
 		case bytes.HasPrefix(line, []byte(".. ")):
 			t.directive(string(line[3:]))
-		case len(line) > 1 && line[0] == ':' && restField.Match(line):
-			m := restField.FindSubmatch(line)
+		case len(line) > 1 && line[0] == ':' && restField().Match(line):
+			m := restField().FindSubmatch(line)
 			t.meta(string(m[1]), string(m[2]))
 		default:
 			t.body = append(append(t.body, restPlain(line)...), '\n')
@@ -177,10 +176,10 @@ func (t *lightText) meta(name, v string) {
 }
 
 var (
-	adocHeading = regexp.MustCompile(`^={1,6}[ \t]+(\S.*?)(?:[ \t]+=+)?$`)
-	adocAuthor  = regexp.MustCompile(`^(\p{Lu}[\p{L}.'-]*(?: [\p{L}.'-]+){0,3})(?: <([^>]+)>)?$`)
-	adocLink    = regexp.MustCompile(`(?:\blink:|image::?|include::|xref:)([^\s\[]+)\[`)
-	adocInline  = regexp.MustCompile(`(?:https?|ftp|link|mailto|xref):\S*?\[([^\]\n]*)\]|<<[^,>\n]*(?:,([^>\n]*))?>>`)
+	adocHeading = expression(`^={1,6}[ \t]+(\S.*?)(?:[ \t]+=+)?$`)
+	adocAuthor  = expression(`^(\p{Lu}[\p{L}.'-]*(?: [\p{L}.'-]+){0,3})(?: <([^>]+)>)?$`)
+	adocLink    = expression(`(?:\blink:|image::?|include::|xref:)([^\s\[]+)\[`)
+	adocInline  = expression(`(?:https?|ftp|link|mailto|xref):\S*?\[([^\]\n]*)\]|<<[^,>\n]*(?:,([^>\n]*))?>>`)
 )
 
 // sumAsciiDoc summarizes AsciiDoc.
@@ -200,30 +199,30 @@ func sumAsciiDoc(w *worker, o *soif.Object, c *content, text []byte) {
 			}
 		case l == "----" || l == "...." || l == "////" || l == "++++":
 			block = l
-		case l != "" && l[0] == '=' && adocHeading.MatchString(l):
-			t.heading(adocHeading.FindStringSubmatch(l)[1])
+		case l != "" && l[0] == '=' && adocHeading().MatchString(l):
+			t.heading(adocHeading().FindStringSubmatch(l)[1])
 		case i+1 < len(lines) && len(line) > 2 && line[0] != '[' && line[0] != '.' && underlines(lines[i+1], line) && bytes.IndexByte([]byte("=-~^+"), lines[i+1][0]) >= 0:
 			t.heading(l)
 			i++
 			if i == 1 && i+1 < len(lines) && t.author == "" {
-				if m := adocAuthor.FindSubmatch(bytes.TrimRight(lines[i+1], " \r")); m != nil {
+				if m := adocAuthor().FindSubmatch(bytes.TrimRight(lines[i+1], " \r")); m != nil {
 					t.author = string(m[1])
 					i++
 				}
 			}
 		case strings.HasPrefix(l, "//"):
 			t.comments.add(strings.TrimLeft(l, "/"))
-		case len(l) > 2 && l[0] == ':' && restField.MatchString(l):
-			m := restField.FindStringSubmatch(l)
+		case len(l) > 2 && l[0] == ':' && restField().MatchString(l):
+			m := restField().FindStringSubmatch(l)
 			t.meta(m[1], m[2])
-		case i == 1 && t.author == "" && adocAuthor.MatchString(l):
-			t.author = adocAuthor.FindStringSubmatch(l)[1]
+		case i == 1 && t.author == "" && adocAuthor().MatchString(l):
+			t.author = adocAuthor().FindStringSubmatch(l)[1]
 		default:
 			if open := strings.LastIndexByte(l, '['); open > 0 && strings.IndexByte(l[:open], ':') > 0 || strings.Contains(l, "<<") {
-				for _, m := range adocLink.FindAllStringSubmatch(l, 20) {
+				for _, m := range adocLink().FindAllStringSubmatch(l, 20) {
 					t.links.add(m[1])
 				}
-				l = adocInline.ReplaceAllString(l, "$1$2")
+				l = adocInline().ReplaceAllString(l, "$1$2")
 			}
 			t.body = append(append(t.body, l...), '\n')
 		}
@@ -231,7 +230,7 @@ func sumAsciiDoc(w *worker, o *soif.Object, c *content, text []byte) {
 	t.set(w, o, c, text)
 }
 
-var orgKey = regexp.MustCompile(`(?i)^#\+(\w+):[ \t]*(.*)$`)
+var orgKey = expression(`(?i)^#\+(\w+):[ \t]*(.*)$`)
 
 // sumOrg summarizes Org.
 func sumOrg(w *worker, o *soif.Object, c *content, text []byte) {
@@ -244,7 +243,7 @@ func sumOrg(w *worker, o *soif.Object, c *content, text []byte) {
 			t.heading(title)
 			t.words.add(strings.ReplaceAll(tags, ":", " "))
 		case strings.HasPrefix(l, "#+"):
-			if m := orgKey.FindStringSubmatch(l); m != nil {
+			if m := orgKey().FindStringSubmatch(l); m != nil {
 				t.meta(m[1], m[2])
 			}
 		case strings.HasPrefix(l, "# "):
@@ -260,7 +259,7 @@ func sumOrg(w *worker, o *soif.Object, c *content, text []byte) {
 	t.set(w, o, c, text)
 }
 
-var podDash = regexp.MustCompile(`[ \t]+(?:-|--|–|—)[ \t]+`)
+var podDash = expression(`[ \t]+(?:-|--|–|—)[ \t]+`)
 
 // sumPOD summarizes Perl's documentation, which has the sections of manual pages.
 func sumPOD(w *worker, o *soif.Object, c *content, text []byte) {
@@ -289,7 +288,7 @@ func sumPOD(w *worker, o *soif.Object, c *content, text []byte) {
 		plain := podPlain(l)
 		switch {
 		case section == "NAME" && t.title == "" && strings.TrimSpace(plain) != "":
-			if m := podDash.FindStringIndex(plain); m != nil {
+			if m := podDash().FindStringIndex(plain); m != nil {
 				t.title, t.description = strings.TrimSpace(plain[:m[0]]), plain[m[1]:]
 			} else {
 				t.title = strings.TrimSpace(plain)

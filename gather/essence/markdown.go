@@ -2,15 +2,14 @@ package essence
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
 	"harvest/gather/soif"
 )
 
 var (
-	mdLink   = regexp.MustCompile(`\[[^\]\n]*\]\(<?([^)\s>]+)`)
-	mdMarker = regexp.MustCompile("[*_`]+|!?\\[([^\\]\n]*)\\]\\([^)\n]*\\)")
+	mdLink   = expression(`\[[^\]\n]*\]\(<?([^)\s>]+)`)
+	mdMarker = expression("[*_`]+|!?\\[([^\\]\n]*)\\]\\([^)\n]*\\)")
 )
 
 // sumMarkdown summarizes Markdown: its headings of both forms, the first of
@@ -42,7 +41,7 @@ func sumMarkdown(w *worker, o *soif.Object, c *content, text []byte) {
 	w.tell(o, c, body, "")
 	var links []string
 	seen := make(map[string]bool)
-	for _, m := range mdLink.FindAllSubmatch(body, maxLinks) {
+	for _, m := range mdLink().FindAllSubmatch(body, maxLinks) {
 		if u, _, _ := strings.Cut(string(m[1]), "#"); u != "" && !seen[u] {
 			seen[u] = true
 			links = append(links, u)
@@ -111,5 +110,5 @@ func mdStructure(text []byte) (headings []string, para string) {
 
 // mdPlain takes the marks out of a line.
 func mdPlain(s string) string {
-	return strings.TrimSpace(mdMarker.ReplaceAllString(s, "$1"))
+	return strings.TrimSpace(mdMarker().ReplaceAllString(s, "$1"))
 }

@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"path"
-	"regexp"
 	"strings"
 
 	"harvest/gather/soif"
@@ -69,7 +68,7 @@ func sumObject(w *worker, o *soif.Object, c *content, text []byte) {
 	}
 	w.set(o, "Title", title)
 	w.set(o, "Description", f.what)
-	w.set(o, "Synopsis", usage.FindString(said))
+	w.set(o, "Synopsis", usage().FindString(said))
 	w.set(o, "Version", versionOf(said))
 	w.set(o, "Libraries", strings.Join(f.needs, "\n"))
 	w.set(o, "Build-Id", f.build)
@@ -78,12 +77,12 @@ func sumObject(w *worker, o *soif.Object, c *content, text []byte) {
 }
 
 // usage is a program's own account of how it is called.
-var usage = regexp.MustCompile(`(?m)^[Uu]sage: \S[^\n]*`)
+var usage = expression(`(?m)^[Uu]sage: \S[^\n]*`)
 
-var version = regexp.MustCompile(`(?i)\bversion[ :]{1,3}v?(\d+\.\d[\w.+~-]{0,30})`)
+var version = expression(`(?i)\bversion[ :]{1,3}v?(\d+\.\d[\w.+~-]{0,30})`)
 
 func versionOf(said string) string {
-	if m := version.FindStringSubmatch(said); m != nil {
+	if m := version().FindStringSubmatch(said); m != nil {
 		return m[1]
 	}
 	return ""

@@ -6,7 +6,6 @@ import (
 	"encoding/pem"
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"harvest/gather/soif"
@@ -25,12 +24,12 @@ func formFamily() map[string]entry {
 	}
 }
 
-var waisField = regexp.MustCompile(`:([\w-]+)[ \t\n]+(?:"((?:[^"\\]|\\.)*)"|([^\s()":]+))`)
+var waisField = expression(`:([\w-]+)[ \t\n]+(?:"((?:[^"\\]|\\.)*)"|([^\s()":]+))`)
 
 // sumWais summarizes the description of a WAIS database.
 func sumWais(w *worker, o *soif.Object, c *content, text []byte) {
 	f := make(fields)
-	for _, m := range waisField.FindAllSubmatch(text, 200) {
+	for _, m := range waisField().FindAllSubmatch(text, 200) {
 		if n := strings.ToLower(string(m[1])); f[n] == "" {
 			f[n] = strings.ReplaceAll(string(m[2])+string(m[3]), `\"`, `"`)
 		}
@@ -50,8 +49,8 @@ func sumWais(w *worker, o *soif.Object, c *content, text []byte) {
 }
 
 var (
-	mifEscape  = regexp.MustCompile(`\\(?:x([0-9a-f]{2}) |([t>qQ\\]))`)
-	mifHeading = regexp.MustCompile(`(?i)head|title|chapter|section|^h\d`)
+	mifEscape  = expression(`\\(?:x([0-9a-f]{2}) |([t>qQ\\]))`)
+	mifHeading = expression(`(?i)head|title|chapter|section|^h\d`)
 )
 
 // sumFrameMaker summarizes FrameMaker's documents: text and headings of MIF, the
@@ -68,7 +67,7 @@ func sumFrameMaker(w *worker, o *soif.Object, c *content, text []byte) {
 	tag, para := "", []byte(nil)
 	end := func() {
 		if p := words(para); p != "" {
-			if mifHeading.MatchString(tag) {
+			if mifHeading().MatchString(tag) {
 				t.heading(p)
 			} else {
 				t.body = append(append(t.body, p...), "\n\n"...)
@@ -125,8 +124,8 @@ func mifText(b []byte) []byte {
 	if bytes.IndexByte(b, '\\') < 0 {
 		return b
 	}
-	return mifEscape.ReplaceAllFunc(b, func(s []byte) []byte {
-		switch m := mifEscape.FindSubmatch(s); {
+	return mifEscape().ReplaceAllFunc(b, func(s []byte) []byte {
+		switch m := mifEscape().FindSubmatch(s); {
 		case len(m[1]) > 0:
 			return []byte(" ")
 		case m[2][0] == 't':
@@ -262,12 +261,12 @@ func sumCertificate(w *worker, o *soif.Object, c *content, text []byte) {
 	w.set(o, "Keywords", keywords([]byte(subjects.String()+"\n"+names.String()), 30))
 }
 
-var pgpBegin = regexp.MustCompile(`(?m)^-----BEGIN PGP ([A-Z ]+)-----`)
+var pgpBegin = expression(`(?m)^-----BEGIN PGP ([A-Z ]+)-----`)
 
 // sumPGP summarizes what PGP has signed, by its text, or what kind of armour it is.
 func sumPGP(w *worker, o *soif.Object, c *content, text []byte) {
 	kinds := w.list()
-	for _, m := range pgpBegin.FindAllSubmatch(text, 20) {
+	for _, m := range pgpBegin().FindAllSubmatch(text, 20) {
 		kinds.add("PGP " + strings.ToLower(string(m[1])))
 	}
 	i := bytes.Index(text, []byte("-----BEGIN PGP SIGNED MESSAGE-----"))

@@ -3,7 +3,6 @@ package essence
 import (
 	"bytes"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -23,8 +22,8 @@ func changeFamily() map[string]entry {
 }
 
 var (
-	patchFile  = regexp.MustCompile(`^(?:(?:---|\+\+\+|\*\*\*) ([^\t\n]+?)(?:\t.*|[ \t]+(?:\d{4}-\d\d-\d\d|\w{3} \w{3} ).*)?|Index: (.+)|diff --git a/\S+ b/(.+))$`)
-	patchStart = regexp.MustCompile(`^(?:--- \S|\*\*\* \S|Index: |diff |@@ |Only in |={20})`)
+	patchFile  = expression(`^(?:(?:---|\+\+\+|\*\*\*) ([^\t\n]+?)(?:\t.*|[ \t]+(?:\d{4}-\d\d-\d\d|\w{3} \w{3} ).*)?|Index: (.+)|diff --git a/\S+ b/(.+))$`)
+	patchStart = expression(`^(?:--- \S|\*\*\* \S|Index: |diff |@@ |Only in |={20})`)
 )
 
 // sumPatch summarizes a patch by the files it changes, and by what stands before
@@ -33,7 +32,7 @@ func sumPatch(w *worker, o *soif.Object, c *content, text []byte) {
 	head := text
 	at := 0
 	for line := range bytes.Lines(text) {
-		if patchStart.Match(line) && !bytes.HasPrefix(line, []byte("--- \n")) {
+		if patchStart().Match(line) && !bytes.HasPrefix(line, []byte("--- \n")) {
 			head = text[:at]
 			break
 		}
@@ -86,13 +85,13 @@ func patchFiles(w *worker, text []byte) (files *list, added, removed int) {
 		if before > 0 || after > 0 {
 			continue
 		}
-		m := patchFile.FindSubmatch(line[:min(len(line), 1000)])
+		m := patchFile().FindSubmatch(line[:min(len(line), 1000)])
 		if m == nil {
 			continue
 		}
 		for _, name := range m[1:] {
 			n := string(name)
-			if n != "" && !strings.HasPrefix(n, "/dev/null") && !strings.HasSuffix(n, "****") && !contextRange.MatchString(n) {
+			if n != "" && !strings.HasPrefix(n, "/dev/null") && !strings.HasSuffix(n, "****") && !contextRange().MatchString(n) {
 				files.add(cleanPatchName(n))
 			}
 		}
@@ -100,7 +99,7 @@ func patchFiles(w *worker, text []byte) (files *list, added, removed int) {
 	return files, added, removed
 }
 
-var contextRange = regexp.MustCompile(`^\d+(?:,\d+)? [-*]{4}$`)
+var contextRange = expression(`^\d+(?:,\d+)? [-*]{4}$`)
 
 // cleanPatchName takes off what diff puts before names.
 func cleanPatchName(n string) string {
@@ -111,14 +110,14 @@ func cleanPatchName(n string) string {
 	return n
 }
 
-var hunkLine = regexp.MustCompile(`^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
+var hunkLine = expression(`^@@ -\d+(?:,(\d+))? \+\d+(?:,(\d+))? @@`)
 
 // hunkSize is the lines of the sides of a hunk `@@ -a,b +c,d @@`.
 func hunkSize(line []byte) (before, after int) {
 	if !bytes.HasPrefix(line, []byte("@@ -")) {
 		return 0, 0
 	}
-	m := hunkLine.FindSubmatch(line[:min(len(line), 100)])
+	m := hunkLine().FindSubmatch(line[:min(len(line), 100)])
 	if m == nil {
 		return 0, 0
 	}
@@ -141,7 +140,7 @@ func patchHead(head []byte) (title, description string, f fields) {
 	}
 	f, body = readFields(bytes.TrimLeft(head, "\r\n"))
 	title = f.one("subject")
-	title = strings.TrimSpace(patchMark.ReplaceAllString(decodeWords(title), ""))
+	title = strings.TrimSpace(patchMark().ReplaceAllString(decodeWords(title), ""))
 	d := f["description"]
 	if d != "" && title == "" {
 		title, d, _ = strings.Cut(d, "\n")
@@ -159,13 +158,13 @@ func patchHead(head []byte) (title, description string, f fields) {
 	return words(title), d, f
 }
 
-var patchMark = regexp.MustCompile(`^\[[^\]]*PATCH[^\]]*\]`)
+var patchMark = expression(`^\[[^\]]*PATCH[^\]]*\]`)
 
 // sumLog summarizes a log by when it begins and ends.
 func sumLog(w *worker, o *soif.Object, c *content, text []byte) {
 	lines := bytes.Count(text, []byte("\n"))
-	first, last := logTime.Find(text[:min(len(text), 4<<10)]), []byte(nil)
-	for _, m := range logTime.FindAll(text[max(0, len(text)-4<<10):], -1) {
+	first, last := logTime().Find(text[:min(len(text), 4<<10)]), []byte(nil)
+	for _, m := range logTime().FindAll(text[max(0, len(text)-4<<10):], -1) {
 		last = m
 	}
 	w.set(o, "Title", c.name)
@@ -175,22 +174,22 @@ func sumLog(w *worker, o *soif.Object, c *content, text []byte) {
 	w.fullText(o, c, plainText(text))
 }
 
-var logTime = regexp.MustCompile(`\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?|\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d|(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: \d{4})?`)
+var logTime = expression(`\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?|\d\d/[A-Z][a-z]{2}/\d{4}:\d\d:\d\d:\d\d|(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?: \d{4})?`)
 
-var gnuEntry = regexp.MustCompile(`(?m)^(\d{4}-\d\d-\d\d)[ \t]+([^<\n]{2,60}?)[ \t]*<`)
+var gnuEntry = expression(`(?m)^(\d{4}-\d\d-\d\d)[ \t]+([^<\n]{2,60}?)[ \t]*<`)
 
 // sumChangeLog summarizes a ChangeLog by who changed what when.
 func sumChangeLog(w *worker, o *soif.Object, c *content, text []byte) {
 	authors, files := w.list(), w.list()
 	var newest, oldest string
-	for _, m := range gnuEntry.FindAllSubmatch(text, 10000) {
+	for _, m := range gnuEntry().FindAllSubmatch(text, 10000) {
 		if newest == "" {
 			newest = string(m[1])
 		}
 		oldest = string(m[1])
 		authors.add(string(m[2]))
 	}
-	for _, m := range changedFile.FindAllSubmatch(text, 10000) {
+	for _, m := range changedFile().FindAllSubmatch(text, 10000) {
 		for n := range strings.SplitSeq(string(m[1]), ",") {
 			files.add(n)
 		}
@@ -212,4 +211,4 @@ func sumChangeLog(w *worker, o *soif.Object, c *content, text []byte) {
 	w.fullText(o, c, plainText(text))
 }
 
-var changedFile = regexp.MustCompile(`(?m)^[ \t]+\* ([\w./+-]+(?:, [\w./+-]+)*)(?: \([^)\n]*\))?(?: <[^>\n]*>)?:`)
+var changedFile = expression(`(?m)^[ \t]+\* ([\w./+-]+(?:, [\w./+-]+)*)(?: \([^)\n]*\))?(?: <[^>\n]*>)?:`)

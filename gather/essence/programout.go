@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"harvest/gather/soif"
@@ -13,7 +12,7 @@ import (
 
 // bareAttribute begins SOIF without the object around it, as the original's
 // summarizers wrote it.
-var bareAttribute = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]*\{[0-9]+\}:`)
+var bareAttribute = expression(`^[A-Za-z][A-Za-z0-9_-]*\{[0-9]+\}:`)
 
 // parseSummary reads the attributes that a summarizer wrote: a SOIF object, its
 // inside alone, or lines 'Name: value' in which a value goes on where a line
@@ -23,7 +22,7 @@ func parseSummary(out []byte) (soif.Object, error) {
 	switch {
 	case len(out) == 0:
 		return soif.Object{}, nil
-	case bareAttribute.Match(out):
+	case bareAttribute().Match(out):
 		out = fmt.Appendf(nil, "@FILE { -\n%s\n}\n", bytes.TrimRight(out, "\n"))
 	case out[0] != '@':
 		return parseLines(out)

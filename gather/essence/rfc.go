@@ -2,7 +2,6 @@ package essence
 
 import (
 	"bytes"
-	"regexp"
 	"strings"
 
 	"harvest/gather/soif"
@@ -16,13 +15,13 @@ func noteFamily() map[string]entry {
 }
 
 var (
-	rfcNumber  = regexp.MustCompile(`(?i)^(?:request for comments|rfc)\s*:?\s*#?\s*(\d{1,5})`)
-	rfcFYI     = regexp.MustCompile(`(?i)^(?:fyi|std|bcp):?\s*(\d+)`)
-	rfcDate    = regexp.MustCompile(`^(?:\d{1,2} )?(?:January|February|March|April|May|June|July|August|September|October|November|December)(?: \d{1,2},)? (?:19|20)\d\d$`)
-	rfcSection = regexp.MustCompile(`^(?:\d+(?:\.\d+)*\.?|[A-Z](?:\.\d+)*\.|Appendix [A-Z][.:]?)  ?\S.{1,90}$`)
-	rfcPage    = regexp.MustCompile(`^(?:\S.*\[Page \d+\]|\f|RFC \d+ {3,}.*|Internet-Draft {3,}.*|draft-\S+ {3,}.*\d{4})[ \t]*\r?$`)
-	rfcPlace   = regexp.MustCompile(`(?i)\b(?:company|universi\w+|inc|ltd|corp\w*|systems?|institute?|networks?|labs?|laborator\w+|research|group|technolog\w+|foundation|cent(?:er|re)|college|communications|consulting|software|microsystems|editors?|project|telecom\w*|school|agency|the)\b`)
-	rfcPerson  = regexp.MustCompile(`^(?:[A-Z]\.[ -]?)+ ?[\p{L}' -]+(?:, (?:Ed\.|Editor|Jr\.|III))?$|^[A-Z]\p{Ll}+ [A-Z][\p{L}. ]+$`)
+	rfcNumber  = expression(`(?i)^(?:request for comments|rfc)\s*:?\s*#?\s*(\d{1,5})`)
+	rfcFYI     = expression(`(?i)^(?:fyi|std|bcp):?\s*(\d+)`)
+	rfcDate    = expression(`^(?:\d{1,2} )?(?:January|February|March|April|May|June|July|August|September|October|November|December)(?: \d{1,2},)? (?:19|20)\d\d$`)
+	rfcSection = expression(`^(?:\d+(?:\.\d+)*\.?|[A-Z](?:\.\d+)*\.|Appendix [A-Z][.:]?)  ?\S.{1,90}$`)
+	rfcPage    = expression(`^(?:\S.*\[Page \d+\]|\f|RFC \d+ {3,}.*|Internet-Draft {3,}.*|draft-\S+ {3,}.*\d{4})[ \t]*\r?$`)
+	rfcPlace   = expression(`(?i)\b(?:company|universi\w+|inc|ltd|corp\w*|systems?|institute?|networks?|labs?|laborator\w+|research|group|technolog\w+|foundation|cent(?:er|re)|college|communications|consulting|software|microsystems|editors?|project|telecom\w*|school|agency|the)\b`)
+	rfcPerson  = expression(`^(?:[A-Z]\.[ -]?)+ ?[\p{L}' -]+(?:, (?:Ed\.|Editor|Jr\.|III))?$|^[A-Z]\p{Ll}+ [A-Z][\p{L}. ]+$`)
 )
 
 // sumRFC summarizes an RFC, an FYI or an Internet-Draft: the two columns it
@@ -79,7 +78,7 @@ func pageEnd(line []byte) bool {
 			return false
 		}
 	}
-	return rfcPage.Match(line)
+	return rfcPage().Match(line)
 }
 
 type rfc struct {
@@ -117,16 +116,16 @@ func (r *rfc) header(text []byte) {
 	r.title, r.rest = strings.Join(title, " "), rest
 }
 
-var columnGap = regexp.MustCompile(` {3,}`)
+var columnGap = expression(` {3,}`)
 
 // columnLine takes a line of the two columns; false if it is none.
 func (r *rfc) columnLine(l string, columns bool) bool {
 	left, right := l, ""
-	if m := columnGap.FindAllStringIndex(l, -1); len(m) > 0 && m[len(m)-1][0] > 0 {
+	if m := columnGap().FindAllStringIndex(l, -1); len(m) > 0 && m[len(m)-1][0] > 0 {
 		left, right = strings.TrimSpace(l[:m[len(m)-1][0]]), l[m[len(m)-1][1]:]
 	} else if strings.HasPrefix(l, "                    ") {
 		left, right = "", strings.TrimSpace(l)
-		if !rfcDate.MatchString(right) && !rfcPerson.MatchString(right) || !columns {
+		if !rfcDate().MatchString(right) && !rfcPerson().MatchString(right) || !columns {
 			return false
 		}
 	}
@@ -135,10 +134,10 @@ func (r *rfc) columnLine(l string, columns bool) bool {
 		return known
 	}
 	switch {
-	case rfcDate.MatchString(right):
+	case rfcDate().MatchString(right):
 		r.date = right
-	case rfcPerson.MatchString(right):
-		if !rfcPlace.MatchString(right) {
+	case rfcPerson().MatchString(right):
+		if !rfcPlace().MatchString(right) {
 			r.authors.add(right)
 		}
 	case !known && !columns:
@@ -153,11 +152,11 @@ func (r *rfc) leftColumn(left string) bool {
 	switch {
 	case left == "":
 		return true
-	case rfcNumber.MatchString(left):
-		r.number = "RFC " + rfcNumber.FindStringSubmatch(left)[1]
-	case rfcFYI.MatchString(left):
+	case rfcNumber().MatchString(left):
+		r.number = "RFC " + rfcNumber().FindStringSubmatch(left)[1]
+	case rfcFYI().MatchString(left):
 		if r.number == "" {
-			r.number = strings.ToUpper(left[:3]) + " " + rfcFYI.FindStringSubmatch(left)[1]
+			r.number = strings.ToUpper(left[:3]) + " " + rfcFYI().FindStringSubmatch(left)[1]
 		}
 	case strings.HasPrefix(left, "draft-"):
 		r.number = left
@@ -188,7 +187,7 @@ func (r *rfc) sectionTexts(text []byte) {
 		}
 		if l[0] != ' ' {
 			in = (strings.EqualFold(l, "Abstract") || strings.EqualFold(l, "Summary")) && len(abstract) == 0
-			if rfcSection.MatchString(l) && !strings.Contains(l, "...") && !strings.Contains(l, ". . .") {
+			if rfcSection().MatchString(l) && !strings.Contains(l, "...") && !strings.Contains(l, ". . .") {
 				r.sections.add(l)
 			}
 			continue

@@ -85,14 +85,14 @@ const symbolRoom = 4
 // sumSource summarizes source code by the names it defines, what it is made
 // with, and its comments, the first of which describes it.
 func sumSource(w *worker, o *soif.Object, c *content, text []byte) {
-	l := languages[c.typ]
+	l := languages()[c.typ]
 	m := l.mask(text, w.lim.Attr)
 	first, comments := m.prose(text, w.lim.Attr)
 	s := &symbols{seen: make(map[string]bool), room: symbolRoom * w.lim.Attr}
 	l.find(m.code, s)
 	w.set(o, "Title", c.name)
 	w.set(o, "Description", string(cutText([]byte(words(first)), 400)))
-	if m := spdx.FindSubmatch(text[:min(len(text), 4<<10)]); m != nil {
+	if m := spdx().FindSubmatch(text[:min(len(text), 4<<10)]); m != nil {
 		w.set(o, "License", string(m[1]))
 	}
 	w.symbols(o, c, s)
@@ -170,7 +170,7 @@ func (m *masked) prose(text []byte, n int) (first, all string) {
 			}
 			j = i
 		}
-		if t := out[start:]; first == "" && letters(t, 20) && !licence.Match(t) {
+		if t := out[start:]; first == "" && letters(t, 20) && !licence().Match(t) {
 			first = string(t)
 		}
 	}
@@ -204,4 +204,4 @@ func appendComment(out, comment []byte, n int) []byte {
 	return out
 }
 
-var licence = regexp.MustCompile(`(?i)copyright|licen[sc]e|spdx|all rights reserved|^-\*-|^vim?:|^coding[:=]`)
+var licence = expression(`(?i)copyright|licen[sc]e|spdx|all rights reserved|^-\*-|^vim?:|^coding[:=]`)

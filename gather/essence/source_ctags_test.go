@@ -73,7 +73,7 @@ func TestCtags(t *testing.T) {
 // sourceFiles are files of a type, up to size bytes in all, spread over the tree.
 func sourceFiles(typ string, dirs []string, size int64) []string {
 	suffix := make(map[string]bool)
-	for s := range strings.FieldsSeq(languages[typ].suffixes) {
+	for s := range strings.FieldsSeq(languages()[typ].suffixes) {
 		suffix["."+s] = true
 	}
 	var all []string
@@ -116,7 +116,7 @@ func compare(t *testing.T, typ string, files []string) float64 {
 	var both, ours, their, bytesRead int
 	var plainBoth, plainTheir int // without files of escaped keys
 	var missed, extra []string
-	l := languages[typ]
+	l := languages()[typ]
 	var spent time.Duration
 	for _, f := range files {
 		text, err := os.ReadFile(f)

@@ -14,7 +14,7 @@ func TestFormsOfMembers(t *testing.T) {
 		{"TypeScript", "declare const errors: {\n  first: string;\n  second: string;\n};\nconst x = a ? b : {}", "errors first second x"},
 		{"CPlusPlus", "template<class T>\nusing begin_t = decltype(std::declval<T>().begin());\nusing std::swap;", "begin_t"},
 	} {
-		l := languages[c.typ]
+		l := languages()[c.typ]
 		s := &symbols{seen: make(map[string]bool), room: 1 << 20}
 		l.find(l.mask([]byte(c.code), 0).code, s)
 		var got []string

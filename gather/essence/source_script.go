@@ -94,17 +94,17 @@ func scriptLanguages() map[string]*language {
 }
 
 var (
-	perlConstants = re(`use[ \t]+constant[ \t]*\{`)
-	perlConstant  = re(`(?m)^[ \t]*(\w+)[ \t]*=>`)
+	perlConstants = expression(`use[ \t]+constant[ \t]*\{`)
+	perlConstant  = expression(`(?m)^[ \t]*(\w+)[ \t]*=>`)
 )
 
 // scanPerl finds names by the rules, and the constants of blocks.
 func scanPerl(l *language, code []byte, s *symbols) {
 	l.lines(code, s)
-	for _, m := range perlConstants.FindAllIndex(code, 100) {
+	for _, m := range perlConstants().FindAllIndex(code, 100) {
 		block, _, _ := bytes.Cut(code[m[1]:min(len(code), m[1]+16<<10)], []byte("\n}"))
 		block, _, _ = bytes.Cut(block, []byte("};"))
-		for _, k := range perlConstant.FindAllSubmatch(block, 1000) {
+		for _, k := range perlConstant().FindAllSubmatch(block, 1000) {
 			s.add(k[1], true)
 		}
 	}

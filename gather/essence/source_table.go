@@ -2,11 +2,11 @@ package essence
 
 import (
 	"maps"
-	"regexp"
+	"sync"
 )
 
 // languages are the kinds of source code, by type.
-var languages = func() map[string]*language {
+var languages = sync.OnceValue(func() map[string]*language {
 	m := make(map[string]*language)
 	for _, family := range []map[string]*language{cLanguages(), braceLanguages(), scriptLanguages(), lispLanguages(), otherLanguages()} {
 		maps.Copy(m, family)
@@ -15,9 +15,7 @@ var languages = func() map[string]*language {
 		l.prepare()
 	}
 	return m
-}()
-
-var re = regexp.MustCompile
+})
 
 // Syntaxes that several languages share.
 var (

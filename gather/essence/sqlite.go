@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
 
 	"harvest/gather/soif"
@@ -235,7 +234,7 @@ func sumSQLite(w *worker, o *soif.Object, c *content, text []byte) {
 // sqlWords are those that begin what is no column in CREATE TABLE.
 var sqlWords = wordSet("primary unique check foreign constraint")
 
-var sqlColumn = regexp.MustCompile("^[ \\t\\r\\n]*(?:\"([^\"]+)\"|`([^`]+)`|\\[([^\\]]+)\\]|([\\w$]+))")
+var sqlColumn = expression("^[ \\t\\r\\n]*(?:\"([^\"]+)\"|`([^`]+)`|\\[([^\\]]+)\\]|([\\w$]+))")
 
 // sqlColumns are the columns that a CREATE TABLE names.
 func sqlColumns(sql string) []string {
@@ -253,7 +252,7 @@ func sqlColumns(sql string) []string {
 			depth--
 		}
 		if depth == 0 || depth == 1 && sql[i] == ',' {
-			if m := sqlColumn.FindStringSubmatch(sql[min(start, i):i]); m != nil {
+			if m := sqlColumn().FindStringSubmatch(sql[min(start, i):i]); m != nil {
 				if n := m[1] + m[2] + m[3] + m[4]; m[4] == "" || !sqlWords[strings.ToLower(n)] {
 					names = append(names, clean(n))
 				}

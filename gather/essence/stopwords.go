@@ -1,6 +1,9 @@
 package essence
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // stopWords are the words that a language cannot do without, the most frequent
 // of each: they tell the language of a text, and nothing of what it is about. They are
@@ -86,7 +89,7 @@ var stopWords = []struct{ lang, words string }{
 type tongue uint32
 
 // tongues are the languages that a word is common in.
-var tongues = func() map[string]tongue {
+var tongues = sync.OnceValue(func() map[string]tongue {
 	m := make(map[string]tongue)
 	for i, l := range stopWords {
 		for w := range strings.FieldsSeq(l.words) {
@@ -94,15 +97,15 @@ var tongues = func() map[string]tongue {
 		}
 	}
 	return m
-}()
+})
 
 // longestStop is the length of the longest word in tongues.
-var longestStop = func() (n int) {
-	for w := range tongues {
+var longestStop = sync.OnceValue(func() (n int) {
+	for w := range tongues() {
 		n = max(n, len(w))
 	}
 	return n
-}()
+})
 
 // tongueOf is the set of one language, none for one that is not known here.
 func tongueOf(lang string) tongue {

@@ -3,7 +3,6 @@ package essence
 import (
 	"bytes"
 	"io"
-	"regexp"
 	"strings"
 
 	"harvest/gather/soif"
@@ -185,20 +184,20 @@ func (t *dviReader) right(n int) {
 }
 
 var (
-	dviLink  = regexp.MustCompile(`(?i)html:\s*<a\s+href\s*=\s*"?([^">]+)|/URI\s*\(([^)]+)\)`)
-	dviTitle = regexp.MustCompile(`/(Title|Author|Subject|Keywords)\s*\(((?:[^()\\]|\\.)*)\)`)
+	dviLink  = expression(`(?i)html:\s*<a\s+href\s*=\s*"?([^">]+)|/URI\s*\(([^)]+)\)`)
+	dviTitle = expression(`/(Title|Author|Subject|Keywords)\s*\(((?:[^()\\]|\\.)*)\)`)
 )
 
 // special reads what was written for the program that prints.
 func (t *dviReader) special(s []byte) {
 	s = s[:min(len(s), 8<<10)]
-	for _, m := range dviLink.FindAllSubmatch(s, 10) {
+	for _, m := range dviLink().FindAllSubmatch(s, 10) {
 		t.d.link(string(m[1]) + string(m[2]))
 	}
 	if !bytes.Contains(s, []byte("docinfo")) && !bytes.Contains(s, []byte("DOCINFO")) {
 		return
 	}
-	for _, m := range dviTitle.FindAllSubmatch(s, 10) {
+	for _, m := range dviTitle().FindAllSubmatch(s, 10) {
 		v := string(decode(m[2], ""))
 		switch string(m[1]) {
 		case "Title":

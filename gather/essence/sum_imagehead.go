@@ -3,7 +3,6 @@ package essence
 import (
 	"bytes"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -334,9 +333,9 @@ func jp2Header(b *bin) header {
 }
 
 var (
-	xpmSize = regexp.MustCompile(`"\s*(\d{1,6})\s+(\d{1,6})\s+(\d{1,6})\s+\d`)
-	xbmSize = regexp.MustCompile(`(?s)#define\s+(\w*)width\s+(\d{1,6}).*?#define\s+\w*height\s+(\d{1,6})`)
-	xpmName = regexp.MustCompile(`static\s+(?:const\s+)?(?:unsigned\s+)?char\s*\*?\s*(?:const\s+)?(\w+)`)
+	xpmSize = expression(`"\s*(\d{1,6})\s+(\d{1,6})\s+(\d{1,6})\s+\d`)
+	xbmSize = expression(`(?s)#define\s+(\w*)width\s+(\d{1,6}).*?#define\s+\w*height\s+(\d{1,6})`)
+	xpmName = expression(`static\s+(?:const\s+)?(?:unsigned\s+)?char\s*\*?\s*(?:const\s+)?(\w+)`)
 )
 
 // textImage reads pictures that are C: XPM and XBM.
@@ -349,13 +348,13 @@ func textImage(d *document, b *bin) header {
 			}
 		}
 	}
-	if m := xpmName.FindSubmatch(text); m != nil {
+	if m := xpmName().FindSubmatch(text); m != nil {
 		d.title = strings.TrimSuffix(strings.TrimSuffix(string(m[1]), "_xpm"), "_bits")
 	}
-	if m := xbmSize.FindSubmatch(text); m != nil {
+	if m := xbmSize().FindSubmatch(text); m != nil {
 		return header{format: "XBM", width: atoi(m[2]), height: atoi(m[3]), depth: 1}
 	}
-	if m := xpmSize.FindSubmatch(text); m != nil {
+	if m := xpmSize().FindSubmatch(text); m != nil {
 		return header{format: "XPM", width: atoi(m[1]), height: atoi(m[2])}
 	}
 	return header{}

@@ -2,7 +2,6 @@ package essence
 
 import (
 	"bytes"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -123,18 +122,18 @@ func (w *worker) largest(c *content) string {
 }
 
 var (
-	abstractLine = regexp.MustCompile(`(?im)^[ \t]*(?:abstract|summary|zusammenfassung|résumé|resumen)[ \t]*(?:[.:\x{2014}\x{2013}]|$)`)
-	pastAbstract = regexp.MustCompile(`(?m)^[ \t]*(?:(?:[1I]\.?[ \t]+)?Introduction|INTRODUCTION|[0-9]{1,2}\.?[ \t]+\p{Lu}\w+|Key ?words|KEYWORDS|Index Terms|Contents|CONTENTS)\b`)
-	numbered     = regexp.MustCompile(`(?m)^[ \t]*((?:(?:Chapter|Section|Appendix)[ \t]+)?(?:[0-9]{1,2}(?:\.[0-9]{1,2}){0,3}|[A-Z]|[IVX]{1,5})\.?[ \t]+\p{Lu}[^\n]{2,70})$`)
+	abstractLine = expression(`(?im)^[ \t]*(?:abstract|summary|zusammenfassung|résumé|resumen)[ \t]*(?:[.:\x{2014}\x{2013}]|$)`)
+	pastAbstract = expression(`(?m)^[ \t]*(?:(?:[1I]\.?[ \t]+)?Introduction|INTRODUCTION|[0-9]{1,2}\.?[ \t]+\p{Lu}\w+|Key ?words|KEYWORDS|Index Terms|Contents|CONTENTS)\b`)
+	numbered     = expression(`(?m)^[ \t]*((?:(?:Chapter|Section|Appendix)[ \t]+)?(?:[0-9]{1,2}(?:\.[0-9]{1,2}){0,3}|[A-Z]|[IVX]{1,5})\.?[ \t]+\p{Lu}[^\n]{2,70})$`)
 )
 
 // paper looks for the structure that papers show in their text alone: an
 // abstract, and numbered headings where there is no outline.
 func (d *document) paper(c *content) {
 	start := d.text[:min(len(d.text), 16<<10)]
-	if m := abstractLine.FindIndex(start); m != nil && d.abstract == "" {
+	if m := abstractLine().FindIndex(start); m != nil && d.abstract == "" {
 		body := start[m[1]:]
-		if e := pastAbstract.FindIndex(body); e != nil {
+		if e := pastAbstract().FindIndex(body); e != nil {
 			body = body[:e[0]]
 		}
 		body = bytes.TrimLeft(body, " \t\r\n")
@@ -150,7 +149,7 @@ func (d *document) paper(c *content) {
 		d.title, _ = firstLine(d.text)
 	}
 	seen := make(map[string]bool)
-	for _, m := range numbered.FindAllSubmatch(d.text, maxPoints) {
+	for _, m := range numbered().FindAllSubmatch(d.text, maxPoints) {
 		h := words(m[1])
 		if end := h[len(h)-1]; strings.Contains(h, ". .") || strings.Contains(h, "...") || end >= '0' && end <= '9' ||
 			strings.IndexByte(".,;:", end) >= 0 || seen[h] {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -155,7 +154,7 @@ func (f *pdfFile) length(v any, body []byte) any {
 
 // objectNumber is the number in "12 0 " that stands at the end of b.
 func objectNumber(b []byte) (int, bool) {
-	m := objectStart.FindSubmatch(b)
+	m := objectStart().FindSubmatch(b)
 	if m == nil {
 		return 0, false
 	}
@@ -163,7 +162,7 @@ func objectNumber(b []byte) (int, bool) {
 	return n, err == nil
 }
 
-var objectStart = regexp.MustCompile(`(?:^|[^0-9])([0-9]{1,9})\s+[0-9]{1,5}\s+$`)
+var objectStart = expression(`(?:^|[^0-9])([0-9]{1,9})\s+[0-9]{1,5}\s+$`)
 
 // head keeps a trailer.
 func (f *pdfFile) head(b []byte) {

@@ -3,7 +3,6 @@ package essence
 import (
 	"bytes"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -290,7 +289,7 @@ func groffText(b []byte) string {
 // moves. A move that is wide sets words apart; y and a begin elsewhere.
 func (p *psReader) dvips() {
 	p.dpi = 300
-	if m := dvipsStart.FindSubmatch(p.b[:min(len(p.b), 256<<10)]); m != nil {
+	if m := dvipsStart().FindSubmatch(p.b[:min(len(p.b), 256<<10)]); m != nil {
 		p.dpi = float64(max(atoi(m[1]), 72))
 	}
 	start := bytes.Index(p.b, []byte("%%Page:"))
@@ -339,7 +338,7 @@ func (p *psReader) dvips() {
 	}
 }
 
-var dvipsStart = regexp.MustCompile(`(\d{2,5}) \([^()]{0,200}\)\s*@start`)
+var dvipsStart = expression(`(\d{2,5}) \([^()]{0,200}\)\s*@start`)
 
 // newLine begins a line, or goes on in one that is a little higher or lower.
 func (p *psReader) newLine(down float64) {

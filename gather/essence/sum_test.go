@@ -26,7 +26,7 @@ func sumAs(t testing.TB, typ, name string, b []byte) soif.Object {
 	w.text = w.lim.Text
 	defer w.close()
 	c := &content{name: name, typ: typ, head: b, rest: bytes.NewReader(nil)}
-	e, ok := summarizers[typ]
+	e, ok := summarizers()[typ]
 	if !ok {
 		t.Fatalf("no summarizer for %s", typ)
 	}

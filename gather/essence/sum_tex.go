@@ -2,7 +2,6 @@ package essence
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -55,7 +54,7 @@ func texComment(text []byte) string {
 		if !bytes.HasPrefix(l, []byte("%")) {
 			break
 		}
-		if l = bytes.Trim(l, "% \t-=*"); letters(l, 3) && !licence.Match(l) {
+		if l = bytes.Trim(l, "% \t-=*"); letters(l, 3) && !licence().Match(l) {
 			out = append(append(out, l...), ' ')
 		}
 	}
@@ -512,34 +511,34 @@ func sumTexinfo(w *worker, o *soif.Object, c *content, text []byte) {
 }
 
 var (
-	texinfoLink = regexp.MustCompile(`@(?:url|uref|email)\{([^},]+)(?:,[^}]*)?\}`)
-	texinfoRef  = regexp.MustCompile(`@(?:anchor|image|math|inlinefmt)\{[^{}]*\}|@(?:url|uref|email|ref|xref|pxref|inforef|abbr|acronym)\{(?:[^{},]*,)*\s*([^{},]*)\}`)
-	texinfoMark = regexp.MustCompile(`@(?:[a-zA-Z]+\{([^{}]*)\}|([@{}])|[-/:*.!?]|[a-zA-Z]+\b)`)
+	texinfoLink = expression(`@(?:url|uref|email)\{([^},]+)(?:,[^}]*)?\}`)
+	texinfoRef  = expression(`@(?:anchor|image|math|inlinefmt)\{[^{}]*\}|@(?:url|uref|email|ref|xref|pxref|inforef|abbr|acronym)\{(?:[^{},]*,)*\s*([^{},]*)\}`)
+	texinfoMark = expression(`@(?:[a-zA-Z]+\{([^{}]*)\}|([@{}])|[-/:*.!?]|[a-zA-Z]+\b)`)
 )
 
 // texinfoText is a line without its marks. Marks within others are taken out
 // from the inner one on.
 func texinfoText(d *document, l string) string {
-	for _, m := range texinfoLink.FindAllStringSubmatch(l, 20) {
+	for _, m := range texinfoLink().FindAllStringSubmatch(l, 20) {
 		if strings.Contains(m[1], "://") {
 			d.link(m[1])
 		}
 	}
-	l = texinfoRef.ReplaceAllString(l, "$1")
+	l = texinfoRef().ReplaceAllString(l, "$1")
 	l = strings.NewReplacer("@dots{}", "…", "@copyright{}", "©", "@result{}", "⇒", "@TeX{}", "TeX", "@@", "\x00").Replace(l)
 	for range 4 {
 		if !strings.Contains(l, "@") {
 			break
 		}
-		l = texinfoMark.ReplaceAllString(l, "$1$2")
+		l = texinfoMark().ReplaceAllString(l, "$1$2")
 	}
 	return strings.ReplaceAll(l, "\x00", "@")
 }
 
 var (
-	infoNode  = regexp.MustCompile(`(?m)^(?:\x1f\n)?File: [^\n]*Node: [^\n]*\n`)
-	infoEntry = regexp.MustCompile(`(?s)START-INFO-DIR-ENTRY\n\* ([^:\n]+):[^.\n]*\.\s*(.*?)END-INFO-DIR-ENTRY`)
-	infoMenu  = regexp.MustCompile(`(?m)^\* (?:Menu:.*|[^\n:]+::.*)$`)
+	infoNode  = expression(`(?m)^(?:\x1f\n)?File: [^\n]*Node: [^\n]*\n`)
+	infoEntry = expression(`(?s)START-INFO-DIR-ENTRY\n\* ([^:\n]+):[^.\n]*\.\s*(.*?)END-INFO-DIR-ENTRY`)
+	infoMenu  = expression(`(?m)^\* (?:Menu:.*|[^\n:]+::.*)$`)
 )
 
 // sumInfo summarizes a file of the Info reader: headings are underlined.
@@ -548,14 +547,14 @@ func sumInfo(w *worker, o *soif.Object, c *content, text []byte) {
 	if i := bytes.Index(text, []byte("\x1f\nTag Table:")); i >= 0 {
 		text = text[:i]
 	}
-	if m := infoEntry.FindSubmatch(text); m != nil {
+	if m := infoEntry().FindSubmatch(text); m != nil {
 		d.description = words(m[2])
 		d.title = words(m[1])
 	}
-	if m := infoNode.FindIndex(text); m != nil {
+	if m := infoNode().FindIndex(text); m != nil {
 		text = text[m[0]:]
 	}
-	text = infoMenu.ReplaceAll(infoNode.ReplaceAll(text, nil), nil)
+	text = infoMenu().ReplaceAll(infoNode().ReplaceAll(text, nil), nil)
 	text = bytes.ReplaceAll(text, []byte("\x1f"), nil)
 	prev := ""
 	for line := range bytes.Lines(text) {

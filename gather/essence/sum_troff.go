@@ -27,28 +27,28 @@ type troffReader struct {
 // The macros that tell a set apart.
 var troffSets = []struct {
 	set string
-	re  *regexp.Regexp
+	re  func() *regexp.Regexp
 }{
-	{"mom", regexp.MustCompile(`(?m)^\.(?:DOCTITLE|PRINTSTYLE|START|HEADING)\b`)},
-	{"mm", regexp.MustCompile(`(?m)^\.(?:H [1-7]|HU |AS\b|AF\b|MT\b|ND\b.*\n\.TL|COVER\b)`)},
-	{"ms", regexp.MustCompile(`(?m)^\.(?:TL|NH|SH|AB|RP|AI|PP|LP)\b`)},
-	{"me", regexp.MustCompile(`(?m)^\.(?:pp|lp|np|uh|sh|\(l|\(b|\(q|tp|he)\b`)},
+	{"mom", expression(`(?m)^\.(?:DOCTITLE|PRINTSTYLE|START|HEADING)\b`)},
+	{"mm", expression(`(?m)^\.(?:H [1-7]|HU |AS\b|AF\b|MT\b|ND\b.*\n\.TL|COVER\b)`)},
+	{"ms", expression(`(?m)^\.(?:TL|NH|SH|AB|RP|AI|PP|LP)\b`)},
+	{"me", expression(`(?m)^\.(?:pp|lp|np|uh|sh|\(l|\(b|\(q|tp|he)\b`)},
 }
 
-var manMacro = regexp.MustCompile(`(?m)^['.](?:TH|Dt)[ \t]+\S`)
+var manMacro = expression(`(?m)^['.](?:TH|Dt)[ \t]+\S`)
 
 // troffCall is a string that sets its argument.
-var troffCall = regexp.MustCompile(`\\\*\[\w+ "((?:[^"\\]|\\.)*)"\]`)
+var troffCall = expression(`\\\*\[\w+ "((?:[^"\\]|\\.)*)"\]`)
 
 // sumTroff summarizes troff by its set of macros.
 func sumTroff(w *worker, o *soif.Object, c *content, text []byte) {
-	if manMacro.Match(text[:min(len(text), 8<<10)]) {
+	if manMacro().Match(text[:min(len(text), 8<<10)]) {
 		sumMan(w, o, c, text)
 		return
 	}
 	t := &troffReader{d: w.document(), set: "none"}
 	for _, s := range troffSets {
-		if s.re.Match(text) {
+		if s.re().Match(text) {
 			t.set = s.set
 			break
 		}
@@ -86,7 +86,7 @@ func (t *troffReader) line(l []byte) {
 		return
 	}
 	if l[0] != '.' && l[0] != '\'' {
-		t.words(unescape(troffCall.ReplaceAll(l, []byte("$1"))))
+		t.words(unescape(troffCall().ReplaceAll(l, []byte("$1"))))
 		return
 	}
 	name, rest, _ := bytes.Cut(bytes.TrimLeft(l[1:], " \t"), []byte(" "))

@@ -2,6 +2,7 @@ package essence
 
 import (
 	"maps"
+	"sync"
 
 	"harvest/gather/soif"
 )
@@ -18,7 +19,7 @@ type entry struct {
 
 // summarizers are those in the program, by type: the tables of the families put
 // together. A type without one is described by name, size, time and MD5.
-var summarizers = func() map[string]entry {
+var summarizers = sync.OnceValue(func() map[string]entry {
 	m := make(map[string]entry)
 	for _, family := range []map[string]entry{
 		textFamily(),
@@ -38,7 +39,7 @@ var summarizers = func() map[string]entry {
 		maps.Copy(m, family)
 	}
 	return m
-}()
+})
 
 // textFamily are the types of plain text.
 func textFamily() map[string]entry {
@@ -61,7 +62,7 @@ func markupFamily() map[string]entry {
 // sourceFamily are the languages of source.go.
 func sourceFamily() map[string]entry {
 	m := make(map[string]entry)
-	for typ := range languages {
+	for typ := range languages() {
 		m[typ] = entry{sum: sumSource}
 	}
 	return m

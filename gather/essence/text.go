@@ -2,7 +2,6 @@ package essence
 
 import (
 	"bytes"
-	"regexp"
 	"unicode"
 	"unicode/utf8"
 
@@ -94,7 +93,7 @@ func hasControl(text []byte) bool {
 
 // notice recognises paragraphs that tell who may copy a text, not what it is
 // about.
-var notice = regexp.MustCompile(`(?i)copyright|\(c\) [12]|licen[sc]e|permission|permitted|redistribut|all rights reserved|^-\*-`)
+var notice = expression(`(?i)copyright|\(c\) [12]|licen[sc]e|permission|permitted|redistribut|all rights reserved|^-\*-`)
 
 // pastNotices is the text after the notices it begins with, or all of it if
 // there is nothing after them.
@@ -103,7 +102,7 @@ func pastNotices(text []byte) []byte {
 	for range 8 {
 		rest = bytes.TrimLeft(rest, " \t\r\n")
 		end := bytes.Index(rest[:min(len(rest), 4<<10)], []byte("\n\n"))
-		if !notice.Match(rest[:min(len(rest), max(end, 200))]) {
+		if !notice().Match(rest[:min(len(rest), max(end, 200))]) {
 			break
 		}
 		if end < 0 {

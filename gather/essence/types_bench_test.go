@@ -17,8 +17,8 @@ func BenchmarkTypes(b *testing.B) {
 			b.Fatal(err)
 		}
 		typ := typeOf(b, filepath.Base(name), text)
-		e, ok := summarizers[typ]
-		if !ok || !oursToTest[typ] && languages[typ] == nil || len(text) == 0 {
+		e, ok := summarizers()[typ]
+		if !ok || !oursToTest[typ] && languages()[typ] == nil || len(text) == 0 {
 			continue
 		}
 		if !e.bytes {

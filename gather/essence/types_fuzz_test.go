@@ -16,7 +16,7 @@ import (
 // as summarizes bytes as a type, whatever they are.
 func as(t testing.TB, typ string, b []byte) (o soif.Object) {
 	t.Helper()
-	e, ok := summarizers[typ]
+	e, ok := summarizers()[typ]
 	if !ok {
 		t.Fatalf("no summarizer for %s", typ)
 	}
@@ -99,7 +99,7 @@ func FuzzForm(f *testing.F) {
 }
 func FuzzSource(f *testing.F) {
 	var types []string
-	for typ := range languages {
+	for typ := range languages() {
 		types = append(types, typ)
 	}
 	fuzzTypes(f, types...)
@@ -129,7 +129,7 @@ func TestDamaged(t *testing.T) {
 				b[r.IntN(len(b))] ^= 1 << r.IntN(8)
 			}
 			b = b[:len(b)-r.IntN(len(b))]
-			if _, ok := summarizers[typ]; ok {
+			if _, ok := summarizers()[typ]; ok {
 				checkObject(t, typ, b)
 				n++
 			}
@@ -156,8 +156,8 @@ func TestLinear(t *testing.T) {
 		t.Log("2 KiB of each; HARVEST_LONG=1 takes 256 KiB")
 	}
 	slowest, what := time.Duration(0), ""
-	for typ := range summarizers {
-		if !oursToTest[typ] && languages[typ] == nil {
+	for typ := range summarizers() {
+		if !oursToTest[typ] && languages()[typ] == nil {
 			continue
 		}
 		for _, p := range pieces {

@@ -53,7 +53,7 @@ func (w *worker) container(k *kind, c *content) (*format, policy) {
 
 // beside reports whether a content is a document of its own besides what is in it.
 func (f *format) beside(k *kind) bool {
-	_, ok := summarizers[k.name]
+	_, ok := summarizers()[k.name]
 	return f.decode == nil && (ok || k.text) && f.name != "shar" && k.name != "Uuencoded"
 }
 

@@ -3,7 +3,6 @@ package essence
 import (
 	"bytes"
 	"html"
-	"regexp"
 	"strings"
 
 	"harvest/gather/soif"
@@ -421,7 +420,7 @@ func (x *xmlSummary) resolve(text []byte) []byte {
 	if len(x.entities) == 0 || bytes.IndexByte(text, '&') < 0 {
 		return text
 	}
-	return ownEntity.ReplaceAllFunc(text, func(ref []byte) []byte {
+	return ownEntity().ReplaceAllFunc(text, func(ref []byte) []byte {
 		if v, ok := x.entities[string(ref[1:len(ref)-1])]; ok && x.grown < 64<<10 {
 			x.grown += len(v)
 			return markedText(v)
@@ -430,4 +429,4 @@ func (x *xmlSummary) resolve(text []byte) []byte {
 	})
 }
 
-var ownEntity = regexp.MustCompile(`&[A-Za-z_][\w.-]*;`)
+var ownEntity = expression(`&[A-Za-z_][\w.-]*;`)
