@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Err is the file beside ctl and config that keeps what was refused last,
@@ -48,8 +50,26 @@ func (e *Err) Set(file, line string, err error) {
 		if e.hide != nil {
 			r.line, r.msg = e.hide(line), e.hide(r.msg)
 		}
+		r.line, r.msg = shown(r.line), shown(r.msg)
 		e.last = append(e.last, r)
 	}
+}
+
+// maxShown bounds what is shown of a line.
+const maxShown = 1000
+
+// shown is a text as one may see it on a terminal: what was refused may be no text,
+// or be written by a stranger to move the cursor of whoever reads this.
+func shown(text string) string {
+	if len(text) > maxShown {
+		text = text[:maxShown] + "…"
+	}
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && !unicode.IsPrint(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, text)
 }
 
 func (e *Err) text() string {
