@@ -50,7 +50,9 @@ type Error struct {
 }
 
 func (e *Error) Error() string { return fmt.Sprintf("pattern %d: %v", e.Index+1, e.Err) }
-func (e *Error) Unwrap() error { return e.Err }
+
+// Unwrap has the class too: a pattern that cannot be is invalid.
+func (e *Error) Unwrap() []error { return []error{e.Err, iofs.ErrInvalid} }
 
 // A Set holds patterns. It does not change once made, and any number of
 // goroutines may match with it.
@@ -68,7 +70,7 @@ type Set struct {
 func Compile(patterns []Pattern) (*Set, error) {
 	s := &Set{exprs: make([]*expr, len(patterns)), needs: make([][][]int32, len(patterns)), pool: &pool{max: maxPool}}
 	if len(patterns) > MaxPatterns {
-		return nil, &Error{MaxPatterns, fmt.Errorf("no more than %d patterns: %w", MaxPatterns, iofs.ErrInvalid)}
+		return nil, &Error{MaxPatterns, fmt.Errorf("no more than %d patterns", MaxPatterns)}
 	}
 	b := &gathered{words: make(map[string][]int32), needs: make(map[int32][][]string), begin: make(map[int32][]string)}
 	for i, p := range patterns {
@@ -115,7 +117,7 @@ type gathered struct {
 func (g *gathered) add(word string, patterns ...int32) error {
 	if _, ok := g.words[word]; !ok {
 		if g.size += len(word); g.size > maxWords {
-			return fmt.Errorf("the words of all patterns are over %d bytes: %w", maxWords, iofs.ErrInvalid)
+			return fmt.Errorf("the words of all patterns are over %d bytes", maxWords)
 		}
 	}
 	g.words[word] = append(g.words[word], patterns...)
@@ -124,24 +126,24 @@ func (g *gathered) add(word string, patterns ...int32) error {
 
 func (s *Set) add(b *gathered, i int32, p Pattern) error {
 	if len(p.Text) > MaxSize {
-		return fmt.Errorf("over %d bytes: %w", MaxSize, iofs.ErrInvalid)
+		return fmt.Errorf("over %d bytes", MaxSize)
 	}
 	if !p.Regexp {
 		word := string(phrase(p.Text))
 		if len(word) < 3 { // two blanks
-			return fmt.Errorf("'%s' has no letter or digit: %w", p.Text, iofs.ErrInvalid)
+			return fmt.Errorf("'%s' has no letter or digit", p.Text)
 		}
 		return b.add(word, i)
 	}
 	re, err := regexp.Compile(p.Text)
 	if err != nil {
-		return fmt.Errorf("%w: %w", err, iofs.ErrInvalid)
+		return err
 	}
 	s.exprs[i] = &expr{re: re, pool: s.pool}
 	s.pool.all = append(s.pool.all, s.exprs[i])
 	tree, err := syntax.Parse(p.Text, syntax.Perl)
 	if err != nil {
-		return fmt.Errorf("%w: %w", err, iofs.ErrInvalid)
+		return err
 	}
 	tree = tree.Simplify()
 	b.begin[i] = beginnings(tree)
@@ -153,7 +155,7 @@ func (s *Set) add(b *gathered, i int32, p Pattern) error {
 	sets := required(tree)
 	if len(sets) == 0 {
 		if s.blind = append(s.blind, i); len(s.blind) > MaxBlind {
-			return fmt.Errorf("/%s/ matches without any word, as more than %d others do, and every text would have to be searched for it: %w", p.Text, MaxBlind, iofs.ErrInvalid)
+			return fmt.Errorf("/%s/ matches without any word, as more than %d others do, and every text would have to be searched for it", p.Text, MaxBlind)
 		}
 		return nil
 	}
