@@ -96,25 +96,84 @@ func TestBroughtFrom(t *testing.T) {
 	}
 }
 
+// writeFrom has the owner of the tree, near or elsewhere, write a file of a directory.
+func writeFrom(t *testing.T, d fs.Dir, near bool, name, text string) error {
+	t.Helper()
+	ctx := fs.WithUser(context.Background(), &fs.User{Name: "ann", Owner: true, Local: near})
+	n, err := d.Lookup(ctx, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := n.(fs.File).Open(ctx, fs.Write|fs.Trunc)
+	if err != nil {
+		return err
+	}
+	if _, err = h.WriteAt(ctx, []byte(text), 0); err == nil {
+		err = h.Flush(ctx)
+	}
+	return errors.Join(err, h.Close())
+}
+
+// typesDir is types/ of a Gatherer.
+func typesDir(t *testing.T, g *runner) fs.Dir {
+	t.Helper()
+	n, err := g.Files().Lookup(context.Background(), "types")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n.(fs.Dir)
+}
+
+// TestStrayNames: what is meant for a summarizer and is none, or never runs, is told.
+func TestStrayNames(t *testing.T) {
+	g := run(t, t.TempDir(), "")
+	types := typesDir(t, g)
+	for name, want := range map[string]string{
+		"summarize/lua.sum": "lua.sum: is not TYPE.sum", "summarize/A.b.star": "A.b.star: is not", "explode/Lua.quick": "Lua.quick: is not TYPE.sum or TYPE.star",
+		"summarize/.Lua.sum": "", "summarize/Lua.sum~": "", "summarize/Lau.quick": "",
+	} {
+		folder, file, _ := strings.Cut(name, "/")
+		n, err := types.Lookup(t.Context(), folder)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, h, err := n.(fs.Creator).Create(t.Context(), file, 0o644, fs.Write)
+		if err == nil {
+			if _, err = h.WriteAt(t.Context(), []byte("Title .*\n"), 0); err == nil {
+				err = h.Flush(t.Context())
+			}
+			err = errors.Join(err, h.Close())
+		}
+		if (err == nil) != (want == "") || err != nil && (!strings.HasPrefix(err.Error(), want) || !strings.Contains(g.read("types/err"), want)) {
+			t.Errorf("%s: got %v, want %s", name, err, want)
+		}
+	}
+	if stats := g.read("types/summarize/stats"); !strings.Contains(stats, "\nLau.quick\t0\t0\t0\t0\t0s\tthere is no such type\n") {
+		t.Errorf("got stats\n%s", stats)
+	}
+}
+
+// TestAccessChecked: a method that cannot run is refused when it is written, at its
+// place in the table.
+func TestAccessChecked(t *testing.T) {
+	types := typesDir(t, run(t, t.TempDir(), ""))
+	const good = "up: Title ~ /./\n\tdef view(o):\n\t\treturn o['Title'].upper()\n"
+	for text, want := range map[string]string{
+		good: "",
+		good + "\nlow: Title ~ /./\n\n    def view(o):\n        return o[\n": "line 8, column 5: low: ",
+		good + "low: Title ~ /./\n\tdef view(o):\n\t\treturn lower(o)\n":     "line 6, column 10: low: undefined: lower",
+	} {
+		err := writeFrom(t, types, true, "access", text)
+		if (err == nil) != (want == "") || err != nil && !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s:\ngot %v\nwant %s", text, err, want)
+		}
+	}
+}
+
 // TestProgramsFrom: a program that config names is run as the server does, so
 // that only somebody on this machine may add one; who is elsewhere may leave it.
 func TestProgramsFrom(t *testing.T) {
 	g := run(t, t.TempDir(), "")
-	write := func(near bool, text string) error {
-		ctx := fs.WithUser(context.Background(), &fs.User{Name: "ann", Owner: true, Local: near})
-		n, err := g.Files().Lookup(ctx, "config")
-		if err != nil {
-			t.Fatal(err)
-		}
-		h, err := n.(fs.File).Open(ctx, fs.Write|fs.Trunc)
-		if err != nil {
-			return err
-		}
-		if _, err = h.WriteAt(ctx, []byte(text), 0); err == nil {
-			err = h.Flush(ctx)
-		}
-		return errors.Join(err, h.Close())
-	}
 	const one, other, list = "root url=http://x.test/ enumeration=/bin/one\n", "root url=http://x.test/ enumeration='/bin/one -v'\n", "leaf program=/bin/list\n"
 	for _, c := range []struct {
 		near bool
@@ -124,7 +183,7 @@ func TestProgramsFrom(t *testing.T) {
 		{false, one, false}, {false, list, false}, {true, one, true}, {false, "every=3h\n" + one, true},
 		{false, other, false}, {false, one + list, false}, {true, one + list, true}, {false, list, true}, {false, one, false},
 	} {
-		if err := write(c.near, c.text); (err == nil) != c.ok || err != nil && !errors.Is(err, iofs.ErrPermission) {
+		if err := writeFrom(t, g.Files(), c.near, "config", c.text); (err == nil) != c.ok || err != nil && !errors.Is(err, iofs.ErrPermission) {
 			t.Errorf("near %t, %q: got %v", c.near, c.text, err)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	iofs "io/fs"
 	"iter"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -202,12 +203,30 @@ func (d *bringDir) may(ctx context.Context, name string) error {
 	return err
 }
 
+// stray refuses a name that is meant for a summarizer and is none: it would stand
+// there as editors' files do, and never be run.
+func (d *bringDir) stray(name string) error {
+	switch path.Ext(name) {
+	case ".sum", ".star", ".quick":
+		if name[0] == '.' || name[0] == '#' {
+			return nil
+		}
+		err := essence.CheckName(name, d.folder == explodeDir)
+		d.err.Set(d.path(name), "", err)
+		return err
+	}
+	return nil
+}
+
 // Create makes a file, which is there when it has been checked.
 func (d *bringDir) Create(ctx context.Context, name string, perm iofs.FileMode, m fs.Mode) (fs.File, fs.Handle, error) {
 	if err := d.may(ctx, name); err != nil {
 		return nil, nil, err
 	}
 	if !d.taken(name) {
+		if err := d.stray(name); err != nil {
+			return nil, nil, err
+		}
 		return d.still.(fs.Creator).Create(ctx, name, perm, m)
 	}
 	if _, ok := d.b.get(d.path(name)); ok {
@@ -283,6 +302,9 @@ func (d *bringDir) Rename(ctx context.Context, old, new string, replace bool) er
 // land makes a file of a text; one that is there keeps its mode.
 func (d *bringDir) land(ctx context.Context, name string, text []byte, mode iofs.FileMode) error {
 	if !d.taken(name) {
+		if err := d.stray(name); err != nil {
+			return err
+		}
 		_, h, err := d.still.(fs.Creator).Create(ctx, name, 0o644, fs.Write)
 		if err != nil {
 			return err
@@ -386,6 +408,7 @@ func (d *bringDir) stats() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# jail: %s\n# file\truns\tdone\tnone\tfailed\ttime\tstate\tlast failure\n", jail.Ground())
 	all := d.b.now().Tallies()
+	types, _ := d.b.g.types.now()
 	for _, name := range d.b.names(d.folder) {
 		key := name
 		if d.folder == explodeDir {
@@ -396,6 +419,8 @@ func (d *bringDir) stats() string {
 		switch {
 		case !ok:
 			state = "not executable"
+		case !types.Has(essence.TypeOf(name)):
+			state = "there is no such type"
 		case time.Now().Before(t.Rests):
 			state = "rests until " + t.Rests.UTC().Format(time.RFC3339)
 		}

@@ -53,6 +53,11 @@ func (g *Gatherer) typesNodes(nodes map[string]fs.Node) {
 func (g *Gatherer) tableText(name string, err *fs.Err) fs.Node {
 	read := func() string { return g.types.get(name) }
 	return fs.Config(g.id("types", name), err, read, func(ctx context.Context, text string) error {
+		if name == "access" {
+			if err := essence.CheckAccess(ctx, text); err != nil {
+				return err
+			}
+		}
 		return g.types.setFrom(name, text, fs.UserOf(ctx).Local)
 	}).Removable()
 }

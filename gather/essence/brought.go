@@ -69,7 +69,7 @@ func CheckName(file string, explode bool) error {
 		if explode {
 			forms = "TYPE.sum or TYPE.star"
 		}
-		return fmt.Errorf("%.100s: is not %s: %w", file, forms, iofs.ErrInvalid)
+		return fmt.Errorf("%.100s: is not %s, where TYPE begins with a capital letter: %w", file, forms, iofs.ErrInvalid)
 	}
 	return nil
 }
@@ -91,6 +91,12 @@ func isTypeName(s string) bool {
 func IsProgram(file string) bool {
 	_, form := form(file)
 	return form == "sum"
+}
+
+// TypeOf is the type that a file of this name is for.
+func TypeOf(file string) string {
+	typ, _ := form(file)
+	return typ
 }
 
 // CheckBrought refuses what cannot work, with line and column.

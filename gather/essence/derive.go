@@ -130,6 +130,10 @@ func parseDerived(e ndb.Entry) (l derivedLine, err error) {
 		return l, e.Errorf(first, "'%s' is not ATTRIBUTE=VALUE, with which a line begins", first.Key)
 	case soif.Name(first.Key) != first.Key:
 		return l, e.Errorf(first, "'%s' cannot be the name of an attribute", first.Key)
+	case isGatherers(first.Key):
+		return l, e.Errorf(first, "%s is the Gatherer's to set", first.Key)
+	case isLife(first.Key):
+		return l, e.Errorf(first, "%s is set by rules", first.Key)
 	case strings.EqualFold(first.Key, "words"), strings.EqualFold(first.Key, "re"), strings.EqualFold(first.Key, "in"):
 		return l, e.Errorf(first, "a line begins with the attribute and its value, not with %s=", first.Key)
 	}

@@ -138,6 +138,9 @@ type Type struct {
 	About string
 }
 
+// Has reports whether there is a type of that name.
+func (t *Tables) Has(name string) bool { return t.kinds[name] != nil }
+
 // takenApart are the types that there is nothing to summarize in but what they
 // hold.
 var takenApart = func() map[string]bool {

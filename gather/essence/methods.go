@@ -1,6 +1,8 @@
 package essence
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -26,6 +28,7 @@ import (
 // A method is one of the table.
 type method struct {
 	name, source string
+	line, col    int // where its first line stands: lines before, and bytes
 	when         condition
 }
 
@@ -58,7 +61,11 @@ func parseMethods(text string) (all []method, err error) {
 			return nil
 		}
 		m := &all[len(all)-1]
-		m.source = dedent(body)
+		m.line = begun
+		for len(body) > 0 && strings.TrimSpace(body[0]) == "" {
+			m.line, body = m.line+1, body[1:]
+		}
+		m.source, m.col = dedent(body)
 		if len(m.source) > access.MaxSource {
 			return &ndb.Error{Line: begun, Col: 1, Msg: fmt.Sprintf("%s: over %d bytes", m.name, access.MaxSource)}
 		}
@@ -94,6 +101,28 @@ func parseMethods(text string) (all []method, err error) {
 	return all, done()
 }
 
+// CheckAccess compiles the functions of the table, in the jail. An error of one is
+// an *ndb.Error.
+func CheckAccess(ctx context.Context, text string) error {
+	all, err := parseMethods(text)
+	if err != nil {
+		return err
+	}
+	for _, m := range all {
+		err := checkStar(ctx, m.name, false, access.Starlark(m.source))
+		var at *ndb.Error
+		if errors.As(err, &at) {
+			at.Line = m.line + min(at.Line, strings.Count(m.source, "\n")) // what is missing may be noticed in what is added
+			at.Col += m.col
+			at.Msg = m.name + ": " + at.Msg
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // methodLine reads NAME: CONDITION.
 func methodLine(line string, n int) (m method, err error) {
 	r := &ruleReader{line: n, text: line}
@@ -111,8 +140,8 @@ func methodLine(line string, n int) (m method, err error) {
 	return m, err
 }
 
-// dedent takes away what all lines begin with.
-func dedent(lines []string) string {
+// dedent takes away what all lines begin with, and tells how much that is.
+func dedent(lines []string) (text string, cut int) {
 	lead := ""
 	for i, l := range lines {
 		blanks := l[:len(l)-len(strings.TrimLeft(l, " \t"))]
@@ -130,7 +159,7 @@ func dedent(lines []string) string {
 	for _, l := range lines {
 		b.WriteString(strings.TrimPrefix(l, lead) + "\n")
 	}
-	return strings.TrimSpace(b.String()) + "\n"
+	return strings.TrimSpace(b.String()) + "\n", len(lead)
 }
 
 // addMethods gives an object the methods that are for it. One that it has of itself

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -206,14 +207,18 @@ func known(name string) string {
 
 // checkLife refuses a life that is no number of seconds.
 func checkLife(name string, value []byte) error {
-	for _, life := range lifeAttributes {
-		if strings.EqualFold(name, life) {
-			if n, err := strconv.ParseUint(string(value), 10, 31); err != nil || n == 0 {
-				return fmt.Errorf("%s: '%.40s' is no number of seconds from 1 to 2147483647", name, value)
-			}
-		}
+	if !isLife(name) {
+		return nil
+	}
+	if n, err := strconv.ParseUint(string(value), 10, 31); err != nil || n == 0 {
+		return fmt.Errorf("%s: '%.40s' is no number of seconds from 1 to 2147483647", name, value)
 	}
 	return nil
+}
+
+// isLife reports whether an attribute says how long an object is good for.
+func isLife(name string) bool {
+	return slices.ContainsFunc(lifeAttributes, func(life string) bool { return strings.EqualFold(name, life) })
 }
 
 // room is how long a value may be that a program gives.

@@ -72,6 +72,9 @@ func Names(o *soif.Object) (all []string) {
 // caller makes of view what package star calls.
 const caller = "\n\ndef summarize(doc):\n    return {\"view\": view(json.decode(doc.text))}\n"
 
+// Starlark is a method's text as package star calls it.
+func Starlark(text string) string { return text + caller }
+
 // Run has an object looked at by one of its methods. An object without it gives an
 // error that wraps iofs.ErrNotExist.
 func Run(ctx context.Context, o *soif.Object, name string) (string, error) {
@@ -110,7 +113,7 @@ func request(o *soif.Object, name, source string) ([]byte, error) {
 	if len(text) > maxObject {
 		return nil, fmt.Errorf("method '%.64s': the object is over %d bytes: %w", name, maxObject, iofs.ErrInvalid)
 	}
-	p, err := json.Marshal(star.Program{File: Prefix + name, Source: source + caller, Call: "summarize", Time: runTime / 2})
+	p, err := json.Marshal(star.Program{File: Prefix + name, Source: Starlark(source), Call: "summarize", Time: runTime / 2})
 	if err != nil {
 		return nil, err
 	}
