@@ -48,7 +48,7 @@ var encodings = []format{
 
 var archives = []format{
 	{name: "tar", is: typed("Tar"), open: openTar},
-	{name: "zip", is: starts("PK\x03\x04", "PK\x05\x06", "PK00PK\x03\x04"), open: openZip},
+	{name: "zip", is: isZip, open: openZip},
 	{name: "7z", is: starts("7z\xbc\xaf\x27\x1c"), open: openSeven},
 	{name: "rar", is: starts("Rar!\x1a\x07"), open: openRar},
 	{name: "ar", is: starts("!<arch>\n"), open: openAr},
@@ -112,6 +112,13 @@ func textLike(c *content) bool {
 
 func isZstd(c *content) bool {
 	return len(c.head) > 4 && (string(c.head[:4]) == "\x28\xb5\x2f\xfd" || c.typ == "ZstdCompressed" && string(c.head[1:4]) == "\x2a\x4d\x18")
+}
+
+// isZip tells an archive, also the volumes of one: the first has a mark of its own,
+// the last has the index and begins in the middle of a member.
+func isZip(c *content) bool {
+	return starts("PK\x03\x04", "PK\x05\x06", "PK00PK\x03\x04", "PK\x07\x08PK\x03\x04")(c) ||
+		c.typ == "PCCompressed" && len(c.name) > 4 && strings.EqualFold(c.name[len(c.name)-4:], ".zip")
 }
 
 func isISO(c *content) bool { return unpack.IsISO(bytes.NewReader(c.head)) }
