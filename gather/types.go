@@ -77,12 +77,10 @@ func (t *types) get(name string) string {
 // rulesTable is the only table that may name programs.
 const rulesTable = "rules"
 
-// set checks a text, keeps it and puts it in force. An empty one brings back the
-// program's own. An error is about this text, or says which other it breaks.
-func (t *types) set(name, text string) error { return t.setFrom(name, text, true) }
-
-// setFrom is set by somebody who is near, on this machine, or not: then the text may
-// not be one that has programs run, unless it is what holds already.
+// setFrom checks a text, keeps it and puts it in force. An empty one brings back
+// the program's own. An error is about this text, or says which other it breaks.
+// Somebody who is not near, on this machine, may not give one that has programs
+// run, unless it is what holds already.
 func (t *types) setFrom(name, text string, near bool) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -276,5 +276,5 @@ func orgHeading(l string) (title, tags string, ok bool) {
 }
 
 func notInTag(r rune) bool {
-	return r >= 0x80 || !wordBytes[r] && strings.IndexRune("@#%:", r) < 0
+	return r >= 0x80 || !wordBytes[r] && !strings.ContainsRune("@#%:", r)
 }

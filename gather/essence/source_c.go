@@ -331,7 +331,7 @@ func (z *cScan) using(w string) {
 	line = bytes.TrimLeft(line, " \t\r\n")
 	name := firstName(line)
 	alias := w == "using" && z.cpp && bytes.HasPrefix(bytes.TrimLeft(line[len(name):], " \t\r\n"), []byte("="))
-	if !alias && bytes.IndexAny(line, "{(") >= 0 {
+	if !alias && bytes.ContainsAny(line, "{(") {
 		return // a friend's body, a using block
 	}
 	switch {
