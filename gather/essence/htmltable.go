@@ -360,6 +360,17 @@ func isReserved(name string) bool {
 	return bookkeeping[name] || strings.HasPrefix(name, "embed")
 }
 
+// indexOfName is where $NAME stands in a text, in whatever case, or -1.
+func indexOfName(text string) int {
+	const name = "$NAME"
+	for i := range max(len(text)-len(name)+1, 0) {
+		if strings.EqualFold(text[i:i+len(name)], name) {
+			return i
+		}
+	}
+	return -1
+}
+
 // target is an attribute as it is written, or why it cannot be one.
 func target(name, tag string) (string, string) {
 	low := strings.ToLower(name)
@@ -367,7 +378,7 @@ func target(name, tag string) (string, string) {
 		return low, ""
 	}
 	bare := name
-	if i := strings.Index(low, "$name"); i >= 0 {
+	if i := indexOfName(name); i >= 0 {
 		if tag != "meta" && tag != "link" {
 			return "", "$NAME is that of a META"
 		}

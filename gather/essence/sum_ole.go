@@ -99,11 +99,13 @@ func sumOLE2(w *worker, o *soif.Object, c *content, _ []byte) {
 	d.put(w, o, c)
 }
 
-// properties reads a property set.
+// properties reads a property set. One that is damaged tells what was read of it:
+// msoleps believes the sizes in it, and panics.
 func (f *compound) properties(d *document, b []byte) {
 	if len(b) > 1<<20 {
 		return
 	}
+	defer func() { _ = recover() }()
 	set, err := msoleps.NewFrom(bytes.NewReader(b))
 	if err != nil {
 		return
