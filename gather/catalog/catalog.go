@@ -163,8 +163,20 @@ func keyed(base, key string, n int) string {
 // value says nothing.
 func add(o *soif.Object, name, value string) {
 	if value != "" {
-		o.Add(soif.Name(name), []byte(value))
+		o.Add(attrName(name), []byte(value))
 	}
+}
+
+// maxName is how much of a stranger's name is kept, in bytes: SOIF takes 256, and
+// unique adds a number.
+const maxName = 240
+
+// attrName makes a text the name of an attribute. The rest of a long one is cut off.
+func attrName(s string) string {
+	if len(s) > maxName {
+		s = strings.ToValidUTF8(s[:maxName], "")
+	}
+	return soif.Name(s)
 }
 
 // templateType makes a word a template type.
@@ -172,7 +184,7 @@ func templateType(s string) string {
 	if s = strings.TrimSpace(s); s == "" {
 		return "FILE"
 	}
-	s = soif.Name(s)
+	s = attrName(s)
 	if slices.Contains([]string{"UPDATE", "DELETE", "REFRESH", "CURSOR"}, strings.ToUpper(s)) {
 		return s + "-" // those are frames of update streams
 	}

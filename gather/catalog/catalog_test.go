@@ -271,6 +271,17 @@ func TestConvert(t *testing.T) {
 	}
 }
 
+// TestNameOfBytes writes an attribute whose name is not UTF-8 so that it can be read.
+func TestNameOfBytes(t *testing.T) {
+	in := []soif.Object{{Type: "FILE", URL: "http://h/a", Attrs: []soif.Attr{{Name: "na\xe9ve", Value: []byte("\xe9")}}}}
+	for _, to := range Formats() {
+		all, err := read(to, write(t, to, in), "")
+		if err != nil || len(all) != 1 {
+			t.Errorf("%s: got %d objects, %v", to, len(all), err)
+		}
+	}
+}
+
 func FuzzRead(f *testing.F) {
 	names, _ := filepath.Glob("testdata/*.*")
 	for _, name := range names {
@@ -280,6 +291,7 @@ func FuzzRead(f *testing.F) {
 		}
 	}
 	f.Add(uint8(1), "@string{a = {x}}@book{k, title = a # {\\'e} # \"{\\c{c}}\", author = {A and {B and C}}}")
+	f.Add(uint8(slices.Index(Formats(), "lsm")), "Begin4\nTitle: t\nna\xe9ve: v\nEnd\n")
 	f.Fuzz(func(t *testing.T, n uint8, text string) {
 		format := Formats()[int(n)%len(Formats())]
 		all, err := read(format, text, "http://h/c")

@@ -82,6 +82,7 @@ func (f *feedReader) Next() (soif.Object, error) {
 		return o, err
 	}
 	line, col := f.d.InputPos()
+	col = max(col, 1) // 0 behind the end of a line
 	var bad *xml.SyntaxError
 	switch {
 	case errors.Is(err, errLong):

@@ -17,7 +17,7 @@ import (
 //
 // An object a line. Template-Type and URL are those of the object, other members
 // its attributes; several values are an array, and bytes that are not text are
-// {"base64": "…"}:
+// {"base64": "…"}, in a name U+FFFD:
 //
 //	{"Template-Type":"FILE","URL":"http://h/","Author":["Ann","Bob"],"Icon":{"base64":"AAEC"}}
 //
@@ -157,7 +157,7 @@ func jsonSingle(o *soif.Object, name string, raw json.RawMessage, depth int) err
 	case same(name, "Template-Type"):
 		o.Type = templateType(value)
 	default:
-		o.Add(soif.Name(name), []byte(value))
+		o.Add(attrName(name), []byte(value))
 	}
 	return nil
 }
@@ -198,7 +198,8 @@ func (w jsonWriter) Write(o *soif.Object) error {
 		if same(name, "URL") || same(name, "Template-Type") {
 			name += "-1"
 		}
-		jsonText(&b, []byte(name))
+		// A key is text, and has no form for bytes that are not.
+		jsonText(&b, []byte(strings.ToValidUTF8(name, "\uFFFD")))
 		b.WriteByte(':')
 		jsonValues(&b, o.Attrs[i:], a.Name)
 	}
