@@ -79,7 +79,17 @@ func handLine(o *soif.Object, line string, n int) error {
 		}
 		o.Add(name, []byte(value))
 	}
-	if err := soif.NewEncoder(io.Discard).Encode(o); err != nil {
+	// What this line adds must be fit to be written, and to be read again.
+	one := soif.Object{Type: o.Type, URL: o.URL, Attrs: o.Attrs[max(len(o.Attrs)-1, 0):]}
+	var b bytes.Buffer
+	err := soif.NewEncoder(&b).Encode(&one)
+	var at *soif.Error
+	if err == nil {
+		_, _, err = soif.Parse(b.Bytes(), soif.Limits{})
+	}
+	if errors.As(err, &at) {
+		return lineError(n, "%s", at.Trouble())
+	} else if err != nil {
 		return lineError(n, "%v", err)
 	}
 	return nil

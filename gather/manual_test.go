@@ -444,6 +444,7 @@ func FuzzHand(f *testing.F) {
 	f.Add("Title: x\n\ty\n\n# c\nURL: http://x/\n")
 	f.Add("@FILE { http://x/\nTitle{1}:\tx\n}\n@FILE { -\n}\n")
 	f.Add(" x\n:\n")
+	f.Add("Title" + strings.Repeat("e", 300) + ": x\n")
 	f.Fuzz(func(t *testing.T, text string) {
 		all, err := handObjects(text)
 		if err != nil {
@@ -456,7 +457,7 @@ func FuzzHand(f *testing.F) {
 				t.Fatal(err)
 			}
 			if _, _, err := soif.Parse(b, soif.Limits{}); err != nil {
-				t.Fatalf("%q merged is %q: %v", text, b, err)
+				t.Fatalf("%.500q merged is %.500q: %v", text, b, err)
 			}
 		}
 	})
