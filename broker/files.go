@@ -12,7 +12,7 @@ import (
 //
 //	config ctl status stats events log err
 //	objects/ url/ soif soif.zst since/ digest    as gather/store has them
-//	attributes
+//	attributes consistency
 //	as/METHOD/OID    what a method says of an object
 //	query/
 //		clone
@@ -101,6 +101,7 @@ func (s *shown) build() {
 	nodes["err"] = s.err
 	nodes["status"] = fs.Text(b.id("status"), b.status)
 	nodes["stats"] = fs.Text(b.id("stats"), b.stats)
+	nodes["consistency"] = fs.Stream(b.id("consistency"), 0, b.writeConsistency)
 	nodes["attributes"] = fs.Stream(b.id("attributes"), 0, b.writeAttributes)
 	nodes["query"] = queryDir{b}
 	nodes["q"] = namedDir{b}

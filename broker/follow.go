@@ -6,6 +6,7 @@ import (
 	"errors"
 	iofs "io/fs"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -87,6 +88,7 @@ func (b *Broker) feed(ctx context.Context, e index.Engine, most int) (more bool,
 		puts, gone []store.OID
 		deletes    []index.ID
 	)
+	until := b.store.Cursor().Seq
 	for rec, err := range b.store.Changes(ctx, after) {
 		if err != nil {
 			return false, err
@@ -105,11 +107,19 @@ func (b *Broker) feed(ctx context.Context, e index.Engine, most int) (more bool,
 			puts = append(puts, oid)
 		}
 	}
-	if seq == 0 {
+	if !more { // from the start no deletions are told, and one may have been the last
+		seq = max(seq, until)
+	}
+	if seq == after.Seq {
 		return false, nil
 	}
 	if err := b.forget(gone); err != nil {
 		return false, err
+	}
+	if after.Seq == 0 { // of what was deleted before, the changes say nothing
+		if _, err := b.forgetLost(ctx); err != nil {
+			return false, err
+		}
 	}
 	mark := store.Cursor{Epoch: b.store.Cursor().Epoch, Seq: seq}.String()
 	var damaged []index.ID
@@ -248,6 +258,42 @@ func (b *Broker) forget(oids []store.OID) error {
 		}
 	}
 	return b.registry.drop(gone)
+}
+
+// forgetLost takes all objects out of the registry that are not in the store, as
+// when they were deleted and the index, which was to tell of them, is lost.
+func (b *Broker) forgetLost(ctx context.Context) (n int, err error) {
+	b.putting.Lock()
+	defer b.putting.Unlock()
+	for last := (*store.OID)(nil); ; {
+		list, err := b.registry.after(last, 4096)
+		if err != nil || len(list) == 0 {
+			return n, err
+		}
+		if err := ctx.Err(); err != nil {
+			return n, err
+		}
+		last = &list[len(list)-1].oid
+		oids := make([]store.OID, len(list))
+		for i := range list {
+			oids[i] = list[i].oid
+		}
+		lost := make(map[store.OID]struct{}, len(list))
+		for _, oid := range oids {
+			lost[oid] = struct{}{}
+		}
+		err = b.store.Entries(ctx, oids, func(i int, _ *store.Entry) bool {
+			delete(lost, oids[i])
+			return true
+		})
+		if err == nil {
+			err = b.registry.drop(slices.Collect(maps.Keys(lost)))
+		}
+		if err != nil {
+			return n, err
+		}
+		n += len(lost)
+	}
 }
 
 func (b *Broker) has(oid store.OID) (bool, error) {

@@ -102,6 +102,17 @@ func (v *Views) Get(name string) (View, error) {
 	return *w, nil
 }
 
+// All gives all views, by name.
+func (v *Views) All() (list []View) {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	for _, w := range v.name {
+		list = append(list, *w)
+	}
+	slices.SortFunc(list, func(a, b View) int { return strings.Compare(a.Name, b.Name) })
+	return list
+}
+
 // Inside gives the views that are in a view, or, if name is "", in none, by name.
 func (v *Views) Inside(name string) (list []View) {
 	v.mu.RLock()
