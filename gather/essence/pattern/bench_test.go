@@ -30,8 +30,10 @@ func corpus(tb testing.TB) string {
 	return all.String()
 }
 
+// longWords are words of ASCII: they are cut into pieces below.
 func longWords(text string) (words []string) {
-	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return !unicode.IsLetter(r) }) {
+	letter := func(r rune) bool { return r < unicode.MaxASCII && unicode.IsLetter(r) }
+	for _, w := range strings.FieldsFunc(text, func(r rune) bool { return !letter(r) }) {
 		if len(w) >= 4 {
 			words = append(words, w)
 		}
