@@ -33,7 +33,7 @@ import (
 
 // Version moves when summaries of the same object do, so that they are made
 // anew.
-const Version = 3
+const Version = 4
 
 // An Input is an object to summarize. Its bytes are those of Head and then
 // those of Rest.

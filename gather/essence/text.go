@@ -95,25 +95,35 @@ func hasControl(text []byte) bool {
 // about.
 var notice = expression(`(?i)copyright|\(c\) [12]|licen[sc]e|permission|permitted|redistribut|all rights reserved|^-\*-`)
 
+// nameLine recognises a line that is what a text is called, though it be a licence:
+// short, and without the marks of a sentence.
+var nameLine = expression(`^[\p{L}\p{N}][\p{L}\p{N} ,."'-]{2,59}[\p{L}\p{N}"]$`)
+
 // pastNotices is the text after the notices it begins with, or all of it if
-// there is nothing after them.
+// there is nothing after them, or notices go on: it is a licence then.
 func pastNotices(text []byte) []byte {
 	rest := text
 	for range 8 {
 		rest = bytes.TrimLeft(rest, " \t\r\n")
 		end := bytes.Index(rest[:min(len(rest), 4<<10)], []byte("\n\n"))
-		if !notice().Match(rest[:min(len(rest), max(end, 200))]) {
-			break
+		part := rest[:min(len(rest), max(end, 200))]
+		if !notice().Match(part) {
+			if !letters(rest, 20) {
+				return text
+			}
+			return rest
 		}
-		if end < 0 {
+		line, _, _ := bytes.Cut(part, []byte("\n"))
+		line = bytes.TrimSpace(line)
+		switch {
+		case end < 0:
 			return text
+		case end < 160 && nameLine().Match(line) && !bytes.Contains(bytes.ToLower(line), []byte("copyright")):
+			return rest
 		}
 		rest = rest[end:]
 	}
-	if !letters(rest, 20) {
-		return text
-	}
-	return rest
+	return text
 }
 
 // firstLine returns the first line with a letter, and the text after it.
