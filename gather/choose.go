@@ -5,6 +5,8 @@ import (
 	"context"
 	"iter"
 	"slices"
+
+	"harvest/gather/dup"
 )
 
 // A verdict is what a selection says of a document.
@@ -204,7 +206,7 @@ func (h *chooser) see(d *candidate) {
 	}
 	p := pick{id: d.id, url: d.url, inlinks: int32(min(d.inlinks, 1<<30)), length: int32(pathLen(d.url))}
 	if h.whole != nil || h.limits() {
-		p.score = int32(min(scoreOf(d.url, d.inbound, d.submitted).sum(), 1<<30))
+		p.score = int32(min(dup.ScoreOf(d.url, d.inbound, d.submitted).Sum(), 1<<30))
 	}
 	if len(h.lines) == 0 {
 		h.emit(0, p)
@@ -344,6 +346,6 @@ func (h *choice) tally() {
 
 // pathLen is the length of what follows the host of a URL.
 func pathLen(url string) int {
-	_, path := splitHost(url)
+	_, path := dup.SplitHost(url)
 	return len(path)
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"harvest/gather/dup"
 )
 
 // yields iterates over candidates.
@@ -108,7 +110,7 @@ func naive(s *selection, met []candidate, out map[uint32][]uint32, copies map[ui
 		slices.SortStableFunc(docs, func(a, b candidate) int {
 			switch o {
 			case byScore:
-				return scoreOf(b.url, b.inbound, b.submitted).sum() - scoreOf(a.url, a.inbound, a.submitted).sum()
+				return dup.ScoreOf(b.url, b.inbound, b.submitted).Sum() - dup.ScoreOf(a.url, a.inbound, a.submitted).Sum()
 			case byInlinks:
 				return b.inlinks - a.inlinks
 			}

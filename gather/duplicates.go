@@ -6,6 +6,7 @@ import (
 	iofs "io/fs"
 
 	"harvest/gather/crawl"
+	"harvest/gather/dup"
 )
 
 // Documents are copies of one another when their bytes have the same MD5 and
@@ -27,7 +28,7 @@ func (c *config) drops(url string) bool {
 	case "drop":
 		return true
 	}
-	host, _ := splitHost(url)
+	host, _ := dup.SplitHost(url)
 	return host != ""
 }
 
@@ -49,12 +50,12 @@ type rival struct {
 	id    uint32
 	url   string
 	size  int64
-	score score
+	score dup.Score
 }
 
 // beats reports whether a is to be kept rather than b.
 func (a *rival) beats(b *rival) bool {
-	if x, y := a.score.sum(), b.score.sum(); x != y {
+	if x, y := a.score.Sum(), b.score.Sum(); x != y {
 		return x > y
 	}
 	return a.url < b.url
@@ -108,7 +109,7 @@ func (gr *group) winners() (map[int64]*rival, error) {
 
 // rivalOf scores a document.
 func rivalOf(d *crawl.Doc) rival {
-	return rival{id: uint32(d.ID), url: d.URL, size: d.Size, score: scoreOf(d.URL, d.Inbound, d.Submitted)}
+	return rival{id: uint32(d.ID), url: d.URL, size: d.Size, score: dup.ScoreOf(d.URL, d.Inbound, d.Submitted)}
 }
 
 // markCopies gives the copies of better documents their verdict. all are the

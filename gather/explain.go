@@ -111,7 +111,7 @@ func (e *explaining) document(ctx context.Context, d *crawl.Doc) error {
 		return err
 	}
 	mine := rivalOf(d)
-	e.line(ndb.Of("score", mine.score.sum()), ndb.Of("parts", mine.score), ndb.Of("inbound", d.Inbound), ndb.Of("inlinks", d.InLinks), ndb.Of("submissions", d.Submitted))
+	e.line(ndb.Of("score", mine.score.Sum()), ndb.Of("parts", mine.score), ndb.Of("inbound", d.Inbound), ndb.Of("inlinks", d.InLinks), ndb.Of("submissions", d.Submitted))
 	if n > 1 {
 		e.copies(&mine, best, n, d)
 	}
@@ -161,7 +161,7 @@ func (e *explaining) copies(mine, best *rival, n int, d *crawl.Doc) {
 		e.line(append(about, ndb.Of("kept", "this"))...)
 		return
 	}
-	e.line(append(about, ndb.Of("kept", best.url), ndb.Of("score", best.score.sum()), ndb.Of("for", best.score.over(mine.score)))...)
+	e.line(append(about, ndb.Of("kept", best.url), ndb.Of("score", best.score.Sum()), ndb.Of("for", best.score.Over(mine.score)))...)
 }
 
 // selection tells which line decides.

@@ -442,6 +442,6 @@ func (p *placing) succeed() error {
 // tell has an event written of who won, once it is so.
 func (p *placing) tell(winner, loser *rival) {
 	p.told = append(p.told, func() {
-		p.g.journal.event("duplicate", ndb.Of("url", loser.url), ndb.Of("of", winner.url), ndb.Of("score", loser.score.sum()), ndb.Of("winner", winner.score.sum()))
+		p.g.journal.event("duplicate", ndb.Of("url", loser.url), ndb.Of("of", winner.url), ndb.Of("score", loser.score.Sum()), ndb.Of("winner", winner.score.Sum()))
 	})
 }

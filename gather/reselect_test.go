@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"harvest/gather/crawl"
+	"harvest/gather/dup"
 	"harvest/gather/soif"
 	"harvest/gather/store"
 )
@@ -84,7 +85,7 @@ func wanted(t testing.TB, g *Gatherer) (in, out map[string]bool) {
 	copies := make(map[uint32]bool)
 	for _, same := range groups {
 		best := slices.MaxFunc(same, func(a, b candidate) int {
-			if x, y := scoreOf(a.url, a.inbound, a.submitted).sum(), scoreOf(b.url, b.inbound, b.submitted).sum(); x != y {
+			if x, y := dup.ScoreOf(a.url, a.inbound, a.submitted).Sum(), dup.ScoreOf(b.url, b.inbound, b.submitted).Sum(); x != y {
 				return x - y
 			}
 			return strings.Compare(b.url, a.url)

@@ -12,6 +12,7 @@ import (
 
 	"harvest/fs/ndb"
 	"harvest/gather/crawl"
+	"harvest/gather/dup"
 )
 
 // Submissions are bounded: so many at once, and then so many a second.
@@ -121,7 +122,7 @@ func submittable(c *config, line string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if host, _ := splitHost(u); host == "" {
+	if host, _ := dup.SplitHost(u); host == "" {
 		return "", fmt.Errorf("not of a server: %w", iofs.ErrInvalid)
 	}
 	if why := c.exclude(u, false); why != "" {

@@ -241,7 +241,7 @@ func (g *Gatherer) writeDuplicates(ctx context.Context, w *bufio.Writer) error {
 		var bad error
 		err = gr.each(func(r *rival) bool {
 			if b := best[r.size]; b != nil && b.id != r.id {
-				bad = row(w, r.url, b.url, strconv.Itoa(r.score.sum()), strconv.Itoa(b.score.sum()), b.score.over(r.score))
+				bad = row(w, r.url, b.url, strconv.Itoa(r.score.Sum()), strconv.Itoa(b.score.Sum()), b.score.Over(r.score))
 			}
 			return bad == nil && ctx.Err() == nil
 		})

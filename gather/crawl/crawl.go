@@ -15,6 +15,8 @@ import (
 	"net/http"
 	"sync/atomic"
 	"time"
+
+	"harvest/gather/dup"
 )
 
 // A Root is where documents come from.
@@ -174,7 +176,7 @@ type Page struct {
 	links     []string             // canonical
 	dates     map[string]time.Time // when those of them were changed, if it was told
 	original  string               // the page it says it is a copy of, canonical, or ""
-	says      *Signature
+	says      *dup.Signature
 	entries   []listed // of a folder, those that are new or have changed,
 	kept      []string // ... and the others
 	taken     bool     // from its site, which has to hear of its end

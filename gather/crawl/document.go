@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+
+	"harvest/gather/dup"
 )
 
 // unknownSize is what a document is taken to need whose size is not known.
@@ -103,7 +105,7 @@ func (v *visit) refs(p *Page, h http.Header) {
 		return
 	}
 	if follow {
-		_, shape := Sign(p.Head, markup)
+		_, shape := dup.Sign(p.Head, markup)
 		p.says = &shape
 	}
 }

@@ -2,8 +2,11 @@ package crawl
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"strings"
+
+	"harvest/gather/dup"
 )
 
 // A Trap watches the pages of one server for places that make up pages for ever:
@@ -31,7 +34,7 @@ type shape struct {
 	high   int16
 	next   uint8 // which of said is replaced
 	closed bool
-	said   [2]Signature // what pages said, as to their shape
+	said   [2]dup.Signature // what pages said, as to their shape
 }
 
 // How many pages that say the same, in a row, are a trap. It is more where
@@ -98,7 +101,7 @@ func (t *Trap) Refuses(u string) string {
 // Seen is told of each page that was fetched, its distance from the root, and
 // the shape of what it says (the second of Sign). It returns the reason when that
 // closes a shape of URLs, else "".
-func (t *Trap) Seen(u string, depth int, says *Signature) string {
+func (t *Trap) Seen(u string, depth int, says *dup.Signature) string {
 	why := ""
 	t.clock++
 	for _, name := range shapesOf(u) {
@@ -116,9 +119,9 @@ func (t *Trap) Seen(u string, depth int, says *Signature) string {
 }
 
 // page notes one more page and reports whether the shape is a trap.
-func (s *shape) page(depth int, says *Signature) bool {
+func (s *shape) page(depth int, says *dup.Signature) bool {
 	d := int16(min(depth, 1<<15-1))
-	known := Similar(&s.said[0], says) >= alike || Similar(&s.said[1], says) >= alike
+	known := dup.Similar(&s.said[0], says) >= alike || dup.Similar(&s.said[1], says) >= alike
 	switch {
 	case known && s.row > 0:
 		s.row++
@@ -175,11 +178,9 @@ func (t *Trap) remember(name string) {
 }
 
 func shapeKey(name string) uint64 {
-	h := uint64(fnvOffset)
-	for i := range len(name) {
-		h = (h ^ uint64(name[i])) * fnvPrime
-	}
-	return h
+	h := fnv.New64a()
+	h.Write([]byte(name))
+	return h.Sum64()
 }
 
 // describe is a shape's name as a reason tells it.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"harvest/gather/dup"
 )
 
 // A walk visits a site, near pages first, as a visit does: what a Trap refuses
@@ -33,7 +35,7 @@ func walkSite(root string, max int, page func(u string) string) *walk {
 		}
 		text := []byte(page(u))
 		w.fetched = append(w.fetched, u)
-		_, says := Sign(text, true)
+		_, says := dup.Sign(text, true)
 		if why := w.trap.Seen(u, depth[u], &says); why != "" {
 			w.closed = append(w.closed, why)
 		}
@@ -252,7 +254,7 @@ func TestTrapKept(t *testing.T) {
 // TestTrapBounded: memory stays bounded whatever the URLs are.
 func TestTrapBounded(t *testing.T) {
 	tr := NewTrap()
-	says := Signature{1}
+	says := dup.Signature{1}
 	for i := range 5000 {
 		u := fmt.Sprintf("http://site/%s/%d?%s=1", strings.TrimSpace(lorem(uint64(i), 1)), i, lorem(uint64(i), 3))
 		tr.Seen(u, i, &says)
@@ -308,7 +310,7 @@ func FuzzTrap(f *testing.F) {
 			return
 		}
 		tr := NewTrap()
-		says := Signature{1}
+		says := dup.Signature{1}
 		for range trapRows[nameShape].row + 1 {
 			tr.Seen(u, 1, &says)
 		}
@@ -320,7 +322,7 @@ func FuzzTrap(f *testing.F) {
 
 func BenchmarkTrap(b *testing.B) {
 	t := NewTrap()
-	says := Signature{1}
+	says := dup.Signature{1}
 	for i := range b.N {
 		u := "http://site/java.base/java/util/class-use/Thing" + strconv.Itoa(i&1023) + ".html"
 		says[i&63]++

@@ -1,6 +1,10 @@
 package crawl
 
-import "sync"
+import (
+	"sync"
+
+	"harvest/gather/dup"
+)
 
 // A trapGuard is the Trap of one server, for several goroutines.
 type trapGuard struct {
@@ -14,7 +18,7 @@ func (g *trapGuard) refuses(u string) string {
 	return g.trap.Refuses(u)
 }
 
-func (g *trapGuard) seen(u string, depth int, says *Signature) string {
+func (g *trapGuard) seen(u string, depth int, says *dup.Signature) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.trap.Seen(u, depth, says)

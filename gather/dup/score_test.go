@@ -1,4 +1,4 @@
-package gather
+package dup
 
 import (
 	"strings"
@@ -36,31 +36,31 @@ func TestScore(t *testing.T) {
 		{"file:///srv/a.html", 0, 0, 5 + 255 - len("/srv/a.html")},              // has no host
 		{"http://host.company.com/", 0, 0, 255 - 1 + 7 + 20 + 5 + 5 + 255 - 16}, // a root
 	} {
-		s := scoreOf(c.url, c.inbound, c.submitted)
-		if got := s.sum(); got != c.want {
+		s := ScoreOf(c.url, c.inbound, c.submitted)
+		if got := s.Sum(); got != c.want {
 			t.Errorf("%s, %d links, %d submissions: got %d, want %d: %s", c.url, c.inbound, c.submitted, got, c.want, s)
 		}
 		total := 0
 		for _, p := range s.parts() {
 			total += p.n
 		}
-		if total != s.sum() {
-			t.Errorf("%s: the parts are %d, the sum %d", c.url, total, s.sum())
+		if total != s.Sum() {
+			t.Errorf("%s: the parts are %d, the sum %d", c.url, total, s.Sum())
 		}
 	}
 }
 
 // TestScoreWhy: what is told of a winner.
 func TestScoreWhy(t *testing.T) {
-	a := scoreOf("http://host.company.com/a.html", 0, 0)
-	b := scoreOf("http://host.lcs.mit.edu/mirrors/company/a.html", 0, 0)
+	a := ScoreOf("http://host.company.com/a.html", 0, 0)
+	b := ScoreOf("http://host.lcs.mit.edu/mirrors/company/a.html", 0, 0)
 	if got, want := a.String(), "ending=5 path=248 name=20 scheme=5 port=5 host=239"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got, want := a.over(b), "path=248>232"; got != want {
+	if got, want := a.Over(b), "path=248>232"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if got, want := a.over(a), "the first by name of equals"; got != want {
+	if got, want := a.Over(a), "the first by name of equals"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

@@ -1,4 +1,4 @@
-package crawl
+package dup
 
 import "math/bits"
 
@@ -49,8 +49,8 @@ type signer struct {
 	run        uint64 // hash of the letters in a row that it ends with,
 	before     uint64 // and its shape before them
 	in         bool   // a word has begun
-	words      sketch
-	shapes     sketch
+	words      leasts
+	shapes     leasts
 	plain      int // words in a row without a digit: their shape is they themselves
 }
 
@@ -169,11 +169,34 @@ var letterBytes = func() [256]byte {
 	return t
 }()
 
-// A sketch is what is kept of runs of three words: the least hash in each bin.
-type sketch struct {
-	min  [bins]uint64
+// A shingler makes the runs of three words of a text, word by word.
+type shingler struct {
 	a, b uint64 // the two words before
 	n    int
+}
+
+// add takes a word and gives the hash of the run that it ends, if it ends one.
+func (k *shingler) add(w uint64) (run uint64, ok bool) {
+	run = mix(k.a*3 ^ bits.RotateLeft64(k.b, 21) ^ bits.RotateLeft64(w, 42))
+	k.skip(w)
+	return run, k.n >= 3
+}
+
+// skip takes a word whose run has been hashed elsewhere.
+func (k *shingler) skip(w uint64) {
+	k.n++
+	k.a, k.b = k.b, w
+}
+
+// short is the run of a text that has but one or two words.
+func (k *shingler) short() (run uint64, ok bool) {
+	return mix(k.a*3 ^ bits.RotateLeft64(k.b, 21)), k.n > 0 && k.n < 3
+}
+
+// A leasts is what is kept of runs: the least hash in each bin.
+type leasts struct {
+	shingler
+	min [bins]uint64
 }
 
 var emptyBins = func() (e [bins]uint64) {
@@ -183,20 +206,7 @@ var emptyBins = func() (e [bins]uint64) {
 	return e
 }()
 
-// add takes a word and gives the hash of the run that it ends, if it ends one.
-func (k *sketch) add(w uint64) (run uint64, ok bool) {
-	run = mix(k.a*3 ^ bits.RotateLeft64(k.b, 21) ^ bits.RotateLeft64(w, 42))
-	k.skip(w)
-	return run, k.n >= 3
-}
-
-// skip takes a word whose run has been hashed elsewhere.
-func (k *sketch) skip(w uint64) {
-	k.n++
-	k.a, k.b = k.b, w
-}
-
-func (k *sketch) put(h uint64) {
+func (k *leasts) put(h uint64) {
 	i := h >> 58
 	k.min[i] = min(k.min[i], h<<6>>6|1<<58)
 }
@@ -212,9 +222,9 @@ func mix(h uint64) uint64 {
 
 // signature fills the bins that nothing fell in from the next that is not
 // empty, each in its own way, so that short documents can be compared as well.
-func (k *sketch) signature() (s Signature) {
-	if k.n > 0 && k.n < 3 { // one or two words are a run
-		k.put(mix(k.a*3 ^ bits.RotateLeft64(k.b, 21)))
+func (k *leasts) signature() (s Signature) {
+	if run, ok := k.short(); ok {
+		k.put(run)
 	}
 	for i := range s {
 		for j := range bins {

@@ -1,4 +1,4 @@
-package gather
+package dup
 
 import (
 	"net/netip"
@@ -22,23 +22,23 @@ import (
 //
 // The path is what follows the host, query and all. What has no host, as a file,
 // has nothing for one.
-type score struct {
+type Score struct {
 	submitted, inbound, ending, name, www, scheme, port, path, host int
 }
 
 // maxScored is the length from which on a path or a host is worth nothing.
 const maxScored = 255
 
-// scoreOf scores a document: its canonical URL, how many links there are from
+// ScoreOf scores a document: its canonical URL, how many links there are from
 // other documents, and how often it was submitted.
-func scoreOf(url string, inbound, submitted int) score {
+func ScoreOf(url string, inbound, submitted int) Score {
 	scheme, _, _ := strings.Cut(url, "://")
-	host, path := splitHost(url)
+	host, path := SplitHost(url)
 	port := ""
 	if i := strings.LastIndexByte(host, ':'); i >= 0 && !strings.HasSuffix(host, "]") {
 		host, port = host[:i], host[i+1:]
 	}
-	s := score{path: max(0, maxScored-len(path))}
+	s := Score{path: max(0, maxScored-len(path))}
 	if submitted > 0 {
 		s.submitted = 15 + 5*submitted
 	}
@@ -70,8 +70,8 @@ func scoreOf(url string, inbound, submitted int) score {
 	return s
 }
 
-// splitHost cuts a canonical URL into its host, port and all, and what follows.
-func splitHost(url string) (host, path string) {
+// SplitHost cuts a canonical URL into its host, port and all, and what follows.
+func SplitHost(url string) (host, path string) {
 	_, rest, _ := strings.Cut(url, "://")
 	if i := strings.IndexAny(rest, "/?"); i >= 0 {
 		return rest[:i], rest[i:]
@@ -79,13 +79,13 @@ func splitHost(url string) (host, path string) {
 	return rest, ""
 }
 
-// sum is the score.
-func (s score) sum() int {
+// Sum is the score.
+func (s Score) Sum() int {
 	return s.submitted + s.inbound + s.ending + s.name + s.www + s.scheme + s.port + s.path + s.host
 }
 
 // String names what the score is made of, as in "path=248 ending=5 host=239".
-func (s score) String() string {
+func (s Score) String() string {
 	var b strings.Builder
 	for _, p := range s.parts() {
 		if p.n == 0 {
@@ -104,15 +104,15 @@ type part struct {
 	n    int
 }
 
-func (s score) parts() []part {
+func (s Score) parts() []part {
 	return []part{
 		{"submitted", s.submitted}, {"inbound", s.inbound}, {"ending", s.ending}, {"path", s.path}, {"name", s.name},
 		{"www", s.www}, {"scheme", s.scheme}, {"port", s.port}, {"host", s.host},
 	}
 }
 
-// over names what a winner has more of than a loser, as in "path=248>232".
-func (s score) over(loser score) string {
+// Over names what a winner has more of than a loser, as in "path=248>232".
+func (s Score) Over(loser Score) string {
 	var why []string
 	l := loser.parts()
 	for i, p := range s.parts() {
@@ -120,7 +120,7 @@ func (s score) over(loser score) string {
 			why = append(why, p.name+"="+strconv.Itoa(p.n)+">"+strconv.Itoa(l[i].n))
 		}
 	}
-	if s.sum() == loser.sum() {
+	if s.Sum() == loser.Sum() {
 		return "the first by name of equals"
 	}
 	return strings.Join(why, " ")
