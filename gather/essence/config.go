@@ -2,6 +2,7 @@ package essence
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"strings"
@@ -38,74 +39,96 @@ func sumConfig(w *worker, o *soif.Object, c *content, text []byte) {
 		sumPackageInfo(w, o, c, text)
 		return
 	}
-	sections, keys := w.list(), w.list()
-	values := make(map[string]string)
-	var comments, run []byte
-	first := ""
-	flush := func() {
-		if first == "" && letters(run, 20) && !licence().Match(run) {
-			first = string(run)
-		}
-		run = run[:0]
-	}
-	section := ""
+	s := &settings{w: w, sections: w.list(), keys: w.list(), values: make(map[string]string)}
 	for line := range bytes.Lines(text) {
-		line = bytes.TrimRight(line, " \t\r\n")
-		if len(line) == 0 || line[0] == '#' || line[0] == ';' || line[0] == '!' || bytes.HasPrefix(line, []byte("//")) {
-			if len(line) == 0 {
-				flush()
-			} else if len(comments) < w.lim.Attr && !bytes.HasPrefix(line, []byte("#!")) {
-				comments = appendComment(comments, line, w.lim.Attr)
-				run = appendComment(run, line, w.lim.Attr)
-			}
-			continue
-		}
-		flush()
-		line = line[:min(len(line), 1000)]
-		if m := settingSection().FindSubmatch(line); m != nil {
-			section = strings.ToLower(string(m[1]))
-			sections.add(string(m[1]))
-			continue
-		}
-		if m := settingKey().FindSubmatch(line); m != nil {
-			k := strings.Trim(string(m[1]), `"`)
-			keys.add(k)
-			v := strings.Trim(strings.TrimSpace(string(m[2])), `"'`)
-			for _, name := range []string{section + "." + strings.ToLower(k), strings.ToLower(k)} {
-				if values[name] == "" && len(values) < 2000 && len(v) > 0 && v[0] != '|' && v[0] != '>' && v[0] != '{' && v[0] != '[' {
-					values[name] = v
-				}
-			}
-		}
+		s.line(bytes.TrimRight(line, " \t\r\n"))
 	}
-	flush()
-	get := func(names ...string) string {
-		for _, n := range names {
-			if values[n] != "" {
-				return words(values[n])
-			}
-		}
-		return ""
-	}
-	title := get("title", "package.name", "project.name", "tool.poetry.name", "metadata.name", "name", "unit.description")
-	if title == "" {
-		title = c.name
-	}
-	description := get("description", "unit.description", "package.description", "project.description", "summary")
-	if description == "" {
-		description = first
-	}
-	w.set(o, "Title", title)
-	w.set(o, "Description", string(cutText([]byte(words(description)), 400)))
-	w.set(o, "Author", get("author", "authors", "maintainer", "metadata.author"))
-	w.set(o, "Version", get("package.version", "project.version", "tool.poetry.version", "metadata.version", "version"))
-	w.set(o, "License", get("license", "package.license", "project.license"))
-	w.set(o, "Synopsis", get("service.execstart"))
-	w.set(o, "URL-References", get("homepage", "url", "documentation", "repository"))
-	w.set(o, "Headings", sections.String())
-	w.set(o, "Keywords", strings.ReplaceAll(keys.String(), "\n", " "))
-	w.set(o, "Comments", strings.TrimSpace(string(comments)))
+	s.endRun()
+	s.put(o, c)
 	w.fullText(o, c, plainText(text))
+}
+
+// settings are what is read of a file of them.
+type settings struct {
+	w              *worker
+	sections, keys *list
+	section        string            // that the line is in
+	values         map[string]string // by key, and by section.key
+	comments       []byte
+	run            []byte // comments of lines that follow one another
+	first          string // the first run that describes
+}
+
+// line takes a line: a comment, a section, a key and its value, or neither.
+func (s *settings) line(line []byte) {
+	switch {
+	case len(line) == 0:
+		s.endRun()
+		return
+	case line[0] == '#' || line[0] == ';' || line[0] == '!' || bytes.HasPrefix(line, []byte("//")):
+		if n := s.w.lim.Attr; len(s.comments) < n && !bytes.HasPrefix(line, []byte("#!")) {
+			s.comments = appendComment(s.comments, line, n)
+			s.run = appendComment(s.run, line, n)
+		}
+		return
+	}
+	s.endRun()
+	line = line[:min(len(line), 1000)]
+	if m := settingSection().FindSubmatch(line); m != nil {
+		s.section = strings.ToLower(string(m[1]))
+		s.sections.add(string(m[1]))
+	} else if m := settingKey().FindSubmatch(line); m != nil {
+		s.value(strings.Trim(string(m[1]), `"`), strings.Trim(strings.TrimSpace(string(m[2])), `"'`))
+	}
+}
+
+// value keeps a key, and its value unless that goes on in lines to come.
+func (s *settings) value(key, v string) {
+	s.keys.add(key)
+	if len(v) == 0 || strings.IndexByte("|>{[", v[0]) >= 0 {
+		return
+	}
+	key = strings.ToLower(key)
+	for _, name := range []string{s.section + "." + key, key} {
+		if s.values[name] == "" && len(s.values) < 2000 {
+			s.values[name] = v
+		}
+	}
+}
+
+// endRun ends comments of lines that follow one another.
+func (s *settings) endRun() {
+	if s.first == "" && letters(s.run, 20) && !licence().Match(s.run) {
+		s.first = string(s.run)
+	}
+	s.run = s.run[:0]
+}
+
+// get is the first value that is told.
+func (s *settings) get(names ...string) string {
+	for _, n := range names {
+		if s.values[n] != "" {
+			return words(s.values[n])
+		}
+	}
+	return ""
+}
+
+// put sets the attributes.
+func (s *settings) put(o *soif.Object, c *content) {
+	w := s.w
+	title := s.get("title", "package.name", "project.name", "tool.poetry.name", "metadata.name", "name", "unit.description")
+	description := s.get("description", "unit.description", "package.description", "project.description", "summary")
+	w.set(o, "Title", cmp.Or(title, c.name))
+	w.set(o, "Description", string(cutText([]byte(words(cmp.Or(description, s.first))), 400)))
+	w.set(o, "Author", s.get("author", "authors", "maintainer", "metadata.author"))
+	w.set(o, "Version", s.get("package.version", "project.version", "tool.poetry.version", "metadata.version", "version"))
+	w.set(o, "License", s.get("license", "package.license", "project.license"))
+	w.set(o, "Synopsis", s.get("service.execstart"))
+	w.set(o, "URL-References", s.get("homepage", "url", "documentation", "repository"))
+	w.set(o, "Headings", s.sections.String())
+	w.set(o, "Keywords", strings.ReplaceAll(s.keys.String(), "\n", " "))
+	w.set(o, "Comments", strings.TrimSpace(string(s.comments)))
 }
 
 var goRequire = expression(`(?m)^[ \t]*(?:require[ \t]+)?([\w.~-]+\.[\w.~/-]+)[ \t]+v\S+`)

@@ -2,6 +2,7 @@ package essence
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path"
@@ -129,78 +130,94 @@ var jsonFields = map[string]string{
 	"dependencies": "Depends", "devdependencies": "Depends", "peerdependencies": "Depends", "require": "Depends",
 }
 
+// A jsonTold is what is read of a JSON document.
+type jsonTold struct {
+	w      *worker
+	values map[string]*list // by attribute
+	said   []byte           // what strings say
+	items  int              // of the list at the top
+}
+
 // sumJSON summarizes JSON by its keys, by what it says of itself, and its text.
 func sumJSON(w *worker, o *soif.Object, c *content, text []byte) {
-	values := make(map[string]*list)
-	add := func(name, v string) {
-		if values[name] == nil {
-			values[name] = w.list()
-		}
-		values[name].add(v)
-	}
-	var said []byte
-	counts := [2]int{}
-	z := &jsonScan{b: text}
-	z.visit = func(z *jsonScan, kind byte, raw []byte) {
-		depth := len(z.path)
-		key := z.path[depth-1]
-		switch {
-		case depth == 1 && kind == '[':
-			counts[0]++
-		case depth == 2 && key == "":
-			counts[1]++
-		case depth == 2, depth == 3 && z.path[1] == "" && counts[1] == 1:
-			add("Headings", key)
-		}
-		if kind == 's' {
-			v := jsonString(raw)
-			if len(said) < w.lim.Text && len(v) < 64<<10 {
-				said = append(append(said, v...), '\n')
-			}
-			top := ""
-			if depth >= 2 && depth <= 4 {
-				top = jsonFields[strings.ToLower(z.path[1])]
-			}
-			switch {
-			case depth == 2 && top != "":
-				add(top, v)
-			case top == "Author" && (key == "name" || key == ""), top == "Keywords" && key == "", top == "License" && key == "type", top == "URL-References" && key == "url":
-				add(top, v)
-			case top == "Depends" && depth == 3:
-				add(top, key)
-			}
-		}
-	}
+	j := &jsonTold{w: w, values: make(map[string]*list)}
+	z := &jsonScan{b: text, visit: j.visit}
 	n, ok := z.values()
-	get := func(name string) string {
-		if values[name] == nil {
-			return ""
-		}
-		return values[name].String()
-	}
-	title, _, _ := strings.Cut(get("Title"), "\n")
-	if title == "" {
-		title = c.name
-	}
 	if !ok && c.full == nil && !more(c.rest) {
 		w.limit(c, "json: damaged")
 	}
-	w.set(o, "Title", title)
-	w.set(o, "Description", string(cutText([]byte(words(get("Description"))), 400)))
+	j.put(o, c, n)
+	w.fullText(o, c, plainText(j.said))
+}
+
+func (j *jsonTold) add(name, v string) {
+	if j.values[name] == nil {
+		j.values[name] = j.w.list()
+	}
+	j.values[name].add(v)
+}
+
+// visit takes a value.
+func (j *jsonTold) visit(z *jsonScan, kind byte, raw []byte) {
+	depth := len(z.path)
+	key := z.path[depth-1]
+	switch {
+	case depth == 2 && key == "":
+		j.items++
+	case depth == 2, depth == 3 && z.path[1] == "" && j.items == 1:
+		j.add("Headings", key)
+	}
+	if kind == 's' {
+		j.str(z, depth, key, jsonString(raw))
+	}
+}
+
+// str takes a string: text, and near the top what a key says the document is.
+func (j *jsonTold) str(z *jsonScan, depth int, key, v string) {
+	if len(j.said) < j.w.lim.Text && len(v) < 64<<10 {
+		j.said = append(append(j.said, v...), '\n')
+	}
+	top := ""
+	if depth >= 2 && depth <= 4 {
+		top = jsonFields[strings.ToLower(z.path[1])]
+	}
+	switch {
+	case depth == 2 && top != "":
+		j.add(top, v)
+	case top == "Author" && (key == "name" || key == ""), top == "Keywords" && key == "", top == "License" && key == "type", top == "URL-References" && key == "url":
+		j.add(top, v)
+	case top == "Depends" && depth == 3:
+		j.add(top, key)
+	}
+}
+
+// get is what has been told for an attribute.
+func (j *jsonTold) get(name string) string {
+	if j.values[name] == nil {
+		return ""
+	}
+	return j.values[name].String()
+}
+
+// put sets the attributes of a document that has n values at the top.
+func (j *jsonTold) put(o *soif.Object, c *content, n int) {
+	w := j.w
+	title, _, _ := strings.Cut(j.get("Title"), "\n")
+	w.set(o, "Title", cmp.Or(title, c.name))
+	w.set(o, "Description", string(cutText([]byte(words(j.get("Description"))), 400)))
 	if n > 1 {
 		w.set(o, "Records", fmt.Sprint(n))
-	} else if counts[1] > 0 {
-		w.set(o, "Records", fmt.Sprint(counts[1]))
+	} else if j.items > 0 {
+		w.set(o, "Records", fmt.Sprint(j.items))
 	}
 	for _, name := range []string{"Author", "Version", "License", "Date", "Language", "Subject", "Depends", "Headings", "URL-References"} {
-		w.set(o, name, get(name))
+		w.set(o, name, j.get(name))
 	}
-	if k := get("Keywords"); k != "" {
+	if k := j.get("Keywords"); k != "" {
 		w.set(o, "Keywords", strings.ReplaceAll(k, "\n", " "))
 	} else {
-		w.set(o, "Keywords", keywords(said, 30))
+		w.set(o, "Keywords", keywords(j.said, 30))
 	}
-	w.fullText(o, c, plainText(said))
 }
 
 // sumNotebook summarizes a Jupyter notebook: its text as Markdown, its code by

@@ -461,17 +461,3 @@ func (z *jsScan) pop(c byte) {
 	}
 	z.last = nil
 }
-
-// plusWords are what a line of C++ may begin with, and one of C hardly.
-var plusWords = wordSet("class namespace template public private protected using virtual friend")
-
-// scanHeader reads a header as C++ if there is something in it that C has not.
-func scanHeader(_ *language, code []byte, s *symbols) {
-	for line := range bytes.Lines(code) {
-		if line = bytes.TrimLeft(line, " \t"); plusWords[string(firstWord(line))] && bytes.IndexByte(line, '=') < 0 {
-			runC(dialectCpp, code, s)
-			return
-		}
-	}
-	runC(dialectC, code, s)
-}

@@ -104,6 +104,27 @@ func (d *document) extra(name, text string) {
 	}
 }
 
+// property keeps what a document says of itself in a property, by the name that
+// formats of Microsoft have for it, in lower case.
+func (d *document) property(name, v string) {
+	switch name {
+	case "title":
+		d.title = v
+	case "subject":
+		d.subject = v
+	case "author":
+		d.author = v
+	case "keywords":
+		d.keywords = strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ';' })
+	case "comments":
+		d.description = v
+	case "company":
+		d.publisher = v
+	case "category":
+		d.extra("Category", v)
+	}
+}
+
 // put sets the attributes of a document.
 func (d *document) put(w *worker, o *soif.Object, c *content) {
 	text := bytes.TrimSpace(bytes.ToValidUTF8(d.text, []byte("\uFFFD")))

@@ -115,11 +115,7 @@ func (t *dviReader) op() bool {
 	case c >= 133 && c <= 136:
 		t.char(t.num(c-132, false))
 	case c == 139:
-		t.i += 44
-		t.pages++
-		t.stack, t.v, t.w, t.x, t.y, t.z = t.stack[:0], 0, 0, 0, 0, 0
-		t.d.gap(2)
-		t.lineV = -1 << 40
+		t.page()
 	case c == 141:
 		if len(t.stack) < 1000 {
 			t.stack = append(t.stack, [5]int{t.v, t.w, t.x, t.y, t.z})
@@ -131,30 +127,8 @@ func (t *dviReader) op() bool {
 			t.stack = t.stack[:n-1]
 		}
 		t.moved = true
-	case c >= 143 && c <= 146:
-		t.right(t.num(c-142, true))
-	case c >= 147 && c <= 151:
-		if c > 147 {
-			t.w = t.num(c-147, true)
-		}
-		t.right(t.w)
-	case c >= 152 && c <= 156:
-		if c > 152 {
-			t.x = t.num(c-152, true)
-		}
-		t.right(t.x)
-	case c >= 157 && c <= 160:
-		t.v += t.num(c-156, true)
-	case c >= 161 && c <= 165:
-		if c > 161 {
-			t.y = t.num(c-161, true)
-		}
-		t.v += t.y
-	case c >= 166 && c <= 170:
-		if c > 166 {
-			t.z = t.num(c-166, true)
-		}
-		t.v += t.z
+	case c >= 143 && c <= 170:
+		t.move(c)
 	case c >= 171 && c <= 234:
 		t.font = t.fonts[c-171]
 	case c >= 235 && c <= 238:
@@ -170,6 +144,40 @@ func (t *dviReader) op() bool {
 		return false
 	}
 	return true
+}
+
+// page begins a page.
+func (t *dviReader) page() {
+	t.i += 44
+	t.pages++
+	t.stack, t.v, t.w, t.x, t.y, t.z = t.stack[:0], 0, 0, 0, 0, 0
+	t.d.gap(2)
+	t.lineV = -1 << 40
+}
+
+// move moves right by a number, by w or x, down by a number, by y or z: of these
+// the first command of each five takes the last that was told.
+func (t *dviReader) move(c int) {
+	again := func(by *int, first int) int {
+		if c > first {
+			*by = t.num(c-first, true)
+		}
+		return *by
+	}
+	switch {
+	case c <= 146:
+		t.right(t.num(c-142, true))
+	case c <= 151:
+		t.right(again(&t.w, 147))
+	case c <= 156:
+		t.right(again(&t.x, 152))
+	case c <= 160:
+		t.v += t.num(c-156, true)
+	case c <= 165:
+		t.v += again(&t.y, 161)
+	default:
+		t.v += again(&t.z, 166)
+	}
 }
 
 // right notes a move that sets words apart: more than a sixth of the font's size

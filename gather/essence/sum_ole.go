@@ -119,22 +119,8 @@ func (f *compound) properties(d *document, b []byte) {
 			continue
 		}
 		switch p.Name {
-		case "Title":
-			d.title = v
-		case "Subject":
-			d.subject = v
-		case "Author":
-			d.author = v
-		case "Keywords":
-			d.keywords = strings.FieldsFunc(v, func(r rune) bool { return r == ',' || r == ';' })
-		case "Comments":
-			d.description = v
 		case "AppName":
 			d.generator = v
-		case "Company":
-			d.publisher = v
-		case "Category":
-			d.extra("Category", v)
 		case "CreateTime":
 			d.created = oleTime(v)
 		case "LastSaveTime":
@@ -143,6 +129,8 @@ func (f *compound) properties(d *document, b []byte) {
 			if n, err := strconv.Atoi(v); err == nil && n > 0 && n < 1e6 {
 				d.pages = n
 			}
+		default:
+			d.property(strings.ToLower(p.Name), v)
 		}
 	}
 }

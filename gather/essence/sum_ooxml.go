@@ -182,74 +182,110 @@ func (x *ooxml) styles(part string) map[string]string {
 	return m
 }
 
+// A prose is where the reading of WordprocessingML stands.
+type prose struct {
+	x      *ooxml
+	rels   map[string]relation
+	styles map[string]string
+	style  string // of the paragraph, if it is a heading's
+	field  string // the instruction that is being told
+	hidden bool
+	start  int // of the paragraph in the text
+	cells  int // how deep in tables it is
+}
+
 // prose reads WordprocessingML: paragraphs, tables, links, fields. What was
 // deleted and is only kept as a change is not text, nor is the form of something
 // for readers that know it only in another.
 func (x *ooxml) prose(part string, rels map[string]relation, styles map[string]string) {
-	d := x.d
+	p := prose{x: x, rels: rels, styles: styles}
 	s := x.xml(part)
-	style, field, hidden := "", "", false
-	start, cells := 0, 0 // of the paragraph; how deep in tables it is
 	for k := s.next(); k != xmlEnd; k = s.next() {
-		name := string(s.name)
-		switch {
-		case k == xmlText:
-		case k == xmlClose:
-			switch name {
-			case "p":
-				if start = min(start, len(d.text)); style != "" {
-					x.headed(style, string(d.text[start:]))
-				}
-				d.gap(2 - min(cells, 1))
-				style, start = "", len(d.text)
-			case "tc":
-				cells = max(cells-1, 0)
-				d.text = append(noNewline(d.text), '\t')
-			case "tr":
-				d.gap(1)
-			case "tbl":
-				d.gap(2)
+		switch k {
+		case xmlText:
+		case xmlClose:
+			p.close(string(s.name))
+		default:
+			if !p.text(s) {
+				p.form(s)
 			}
-		case name == "tc":
-			cells++
-		case name == "r":
-			hidden = false
-		case name == "vanish":
-			hidden = s.attr("val") != "0" && s.attr("val") != "false"
-		case name == "t":
-			if !hidden {
-				d.addInner(s)
-			}
-		case name == "pStyle":
-			if style == "" {
-				style = headingStyle(s.attr("val"), styles)
-			}
-		case name == "outlineLvl":
-			if v := s.attr("val"); v != "9" {
-				style = "heading"
-			}
-		case name == "tabs" || name == "Fallback" || name == "del" || name == "moveFrom" || name == "sectPr":
-			s.skip()
-		case name == "tab" || name == "ptab":
-			d.space('\t')
-		case name == "br" || name == "cr":
-			d.gap(1)
-		case name == "noBreakHyphen":
-			d.add([]byte("-"))
-		case name == "p" && len(d.text) < start:
-			start = len(d.text)
-		case name == "hyperlink":
-			if r := rels[s.attr("r:id")]; r.external {
-				d.link(r.target)
-			}
-		case name == "fldSimple":
-			d.link(fieldLink(s.attr("instr")))
-		case name == "instrText":
-			field += s.inner() + " "
-			d.link(fieldLink(field))
-		case name == "fldChar":
-			field = ""
 		}
+	}
+}
+
+// close ends a paragraph or a part of a table.
+func (p *prose) close(name string) {
+	d := p.x.d
+	switch name {
+	case "p":
+		if p.start = min(p.start, len(d.text)); p.style != "" {
+			p.x.headed(p.style, string(d.text[p.start:]))
+		}
+		d.gap(2 - min(p.cells, 1))
+		p.style, p.start = "", len(d.text)
+	case "tc":
+		p.cells = max(p.cells-1, 0)
+		d.text = append(noNewline(d.text), '\t')
+	case "tr":
+		d.gap(1)
+	case "tbl":
+		d.gap(2)
+	}
+}
+
+// text takes an element that is text, or white space.
+func (p *prose) text(s *xmlScanner) bool {
+	d := p.x.d
+	switch string(s.name) {
+	case "t":
+		if !p.hidden {
+			d.addInner(s)
+		}
+	case "tab", "ptab":
+		d.space('\t')
+	case "br", "cr":
+		d.gap(1)
+	case "noBreakHyphen":
+		d.add([]byte("-"))
+	default:
+		return false
+	}
+	return true
+}
+
+// form takes an element that tells how text is meant, and where links lead.
+func (p *prose) form(s *xmlScanner) {
+	d := p.x.d
+	switch string(s.name) {
+	case "p":
+		p.start = min(p.start, len(d.text)) // the end of a cell takes newlines away
+	case "tc":
+		p.cells++
+	case "r":
+		p.hidden = false
+	case "vanish":
+		p.hidden = s.attr("val") != "0" && s.attr("val") != "false"
+	case "pStyle":
+		if p.style == "" {
+			p.style = headingStyle(s.attr("val"), p.styles)
+		}
+	case "outlineLvl":
+		if s.attr("val") != "9" {
+			p.style = "heading"
+		}
+	case "tabs", "Fallback", "del", "moveFrom", "sectPr":
+		s.skip()
+	case "hyperlink":
+		if r := p.rels[s.attr("r:id")]; r.external {
+			d.link(r.target)
+		}
+	case "fldSimple":
+		d.link(fieldLink(s.attr("instr")))
+	case "instrText":
+		p.field += s.inner() + " "
+		d.link(fieldLink(p.field))
+	case "fldChar":
+		p.field = ""
 	}
 }
 

@@ -90,20 +90,8 @@ func (r *rtf) closed() {
 	d := r.d
 	v := words(r.value)
 	switch r.g.dest {
-	case "title":
-		d.title = v
-	case "author":
-		d.author = v
-	case "subject":
-		d.subject = v
-	case "keywords":
-		d.keywords = strings.FieldsFunc(v, func(c rune) bool { return c == ',' || c == ';' })
 	case "doccomm":
 		d.description = v
-	case "company":
-		d.publisher = v
-	case "category":
-		d.extra("Category", v)
 	case "generator":
 		d.generator = strings.TrimRight(v, "; ")
 	case "annotation":
@@ -115,6 +103,8 @@ func (r *rtf) closed() {
 		d.created = rtfTime(r.date)
 	case "revtim":
 		d.modified = rtfTime(r.date)
+	default:
+		d.property(r.g.dest, v)
 	}
 	r.value = r.value[:0]
 }
@@ -202,12 +192,13 @@ func (r *rtf) word(w string, n int, has bool) {
 		r.g.dest = w
 		return
 	}
+	if r.form(w, n, has) || r.set(w, n) {
+		return
+	}
 	switch w {
 	case "footnote", "shptxt":
 		r.g.dest = ""
 		r.d.space(' ')
-	case "intbl":
-		r.g.cells = true
 	case "par", "sect", "page":
 		r.par()
 	case "line":
@@ -218,32 +209,6 @@ func (r *rtf) word(w string, n int, has bool) {
 		r.d.text = append(bytes.TrimRight(r.d.text, " \n"), '\t')
 	case "row", "nestrow":
 		r.d.gap(1)
-	case "pard":
-		r.g.style, r.g.level, r.g.cells = 0, false, false
-	case "s":
-		r.g.style = n
-	case "outlinelevel":
-		r.g.level = n < 9
-	case "v":
-		r.g.hidden = !has || n != 0
-	case "plain":
-		r.g.hidden = false
-	case "deleted":
-		r.g.hidden = !has || n != 0
-	case "f":
-		r.g.font = n
-	case "fcharset", "cpg":
-		if r.g.dest == "fonttbl" {
-			r.fonts[r.g.font] = rtfCharset(w, n)
-		}
-	case "ansicpg":
-		if e := rtfCharset("cpg", n); e != nil {
-			r.dec = e
-		}
-	case "mac":
-		r.dec, _ = charset.Lookup("macintosh")
-	case "uc":
-		r.g.uc = min(max(n, 0), 8)
 	case "u":
 		r.unicode(n)
 	case "bin": // bytes that are no RTF
@@ -259,6 +224,50 @@ func (r *rtf) word(w string, n int, has bool) {
 			r.put(s)
 		}
 	}
+}
+
+// form takes a word about the form of what follows in the group.
+func (r *rtf) form(w string, n int, has bool) bool {
+	switch w {
+	case "intbl":
+		r.g.cells = true
+	case "pard":
+		r.g.style, r.g.level, r.g.cells = 0, false, false
+	case "s":
+		r.g.style = n
+	case "outlinelevel":
+		r.g.level = n < 9
+	case "v", "deleted":
+		r.g.hidden = !has || n != 0
+	case "plain":
+		r.g.hidden = false
+	default:
+		return false
+	}
+	return true
+}
+
+// set takes a word about the set of characters that bytes are of.
+func (r *rtf) set(w string, n int) bool {
+	switch w {
+	case "f":
+		r.g.font = n
+	case "fcharset", "cpg":
+		if r.g.dest == "fonttbl" {
+			r.fonts[r.g.font] = rtfCharset(w, n)
+		}
+	case "ansicpg":
+		if e := rtfCharset("cpg", n); e != nil {
+			r.dec = e
+		}
+	case "mac":
+		r.dec, _ = charset.Lookup("macintosh")
+	case "uc":
+		r.g.uc = min(max(n, 0), 8)
+	default:
+		return false
+	}
+	return true
 }
 
 // rtfChars are the control words that stand for a character.
