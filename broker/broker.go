@@ -48,6 +48,7 @@ type Broker struct {
 	registers bool   // it is the registry of servers
 	externals externals
 	views     *views
+	lanes     *lanes
 
 	following sync.Mutex // held while the index follows the store
 	setting   sync.Mutex // held while a config is set
@@ -63,6 +64,7 @@ type Broker struct {
 	config       *config
 	sources      map[string]*source
 	gcAt         time.Time
+	sweepAt      time.Time // when sessions are looked at that may be idle
 	gcAsked      bool
 	gcRuns       bool
 	reindex      bool                   // asked for
@@ -97,7 +99,10 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	b := &Broker{dir: dir, name: name, open: opt.Open, registers: opt.Registry, wake: make(chan struct{}, 1), sources: make(map[string]*source), damaged: make(map[store.OID]struct{}), again: make(chan struct{}), followed: make(chan struct{}), started: time.Now()}
+	b := &Broker{dir: dir, name: name, open: opt.Open, registers: opt.Registry, lanes: opt.lanes, wake: make(chan struct{}, 1), sources: make(map[string]*source), damaged: make(map[store.OID]struct{}), again: make(chan struct{}), followed: make(chan struct{}), started: time.Now()}
+	if b.lanes == nil {
+		b.lanes = newLanes()
+	}
 	b.shown = newShown(b, opt.Bus)
 	b.lg = b.shown.logger(lg).With("broker", name)
 	b.queries = newQueries(b)
@@ -400,6 +405,9 @@ func (b *Broker) due(now time.Time) (paths []string, gc bool, wait time.Duration
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	wait = time.Hour
+	if !b.sweepAt.After(now) {
+		b.sweepAt = b.queries.sweep(now)
+	}
 	at := func(t time.Time) { wait = min(wait, max(t.Sub(now), 0)) }
 	for path, s := range b.sources {
 		if s.cancel != nil || b.stopped && !s.asked {
@@ -420,6 +428,7 @@ func (b *Broker) due(now time.Time) (paths []string, gc bool, wait time.Duration
 	if !b.stopped {
 		at(b.gcAt)
 	}
+	at(b.sweepAt)
 	return paths, gc, wait
 }
 

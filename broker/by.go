@@ -114,7 +114,7 @@ func (b *Broker) valuesIn(ctx context.Context, hits []index.Hit, attrs []index.A
 		ids[i] = hits[i].ID
 	}
 	type value struct{ attr, text string }
-	err := texts{b}.Text(ctx, ids, func(_ int, fields []index.Field) bool {
+	see := func(_ int, fields []index.Field) bool {
 		seen := make(map[value]bool)
 		for _, f := range fields {
 			attr := index.Attr(f.Name)
@@ -127,6 +127,17 @@ func (b *Broker) valuesIn(ctx context.Context, hits []index.Hit, attrs []index.A
 			}
 		}
 		return true
+	}
+	err := b.inLane(ctx, func(ctx context.Context) error {
+		for some := range slices.Chunk(ids, 256) { // between which others may go first
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := (texts{b}).Text(ctx, some, see); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	lists := make(map[string][]index.Value, len(count))
 	for attr, values := range count {

@@ -23,7 +23,8 @@ type config struct {
 	index    indexConfig
 	stop     map[string]bool // words that a query without operators goes without
 	external external
-	common   int // and words in more than so many of a hundred objects; 0: none
+	limits   map[string]ndb.Entry // of users; "" is all
+	common   int                  // and words in more than so many of a hundred objects; 0: none
 }
 
 // An indexConfig is how the index is made and asked.
@@ -60,7 +61,7 @@ const (
 )
 
 func defaultConfig() *config {
-	c := &config{ttl: defaultTTL, gc: defaultGC, other: 1, external: external{every: externalEvery}, weights: map[string]float64{
+	c := &config{limits: make(map[string]ndb.Entry), ttl: defaultTTL, gc: defaultGC, other: 1, external: external{every: externalEvery}, weights: map[string]float64{
 		"title": 6, "keywords": 2, "author": 2, "abstract": 2, "description": 2, "headings": 2,
 	}}
 	for _, name := range []string{
@@ -118,7 +119,7 @@ func parseConfig(text string) (*config, error) {
 	seen := make(map[string]int)
 	for _, e := range entries {
 		key := e.First().Key
-		if key != "source" && key != "weight" {
+		if key != "source" && key != "weight" && key != "limits" {
 			if line := seen[key]; line != 0 {
 				return nil, e.Errorf(e.First(), "%s: already in line %d", key, line)
 			}
@@ -152,6 +153,8 @@ func (c *config) entry(e ndb.Entry) (err error) {
 		return c.weighing(e)
 	case "stopwords":
 		return c.stopping(e)
+	case "limits":
+		return c.limiting(e)
 	case "gc":
 		p, ok := e.Pair("every")
 		if !ok {
@@ -162,7 +165,7 @@ func (c *config) entry(e ndb.Entry) (err error) {
 		}
 		return only(e, first, p)
 	}
-	return e.Errorf(first, "unknown key '%s'; there are source, ttl, gc, weight, index, external and stopwords", first.Key)
+	return e.Errorf(first, "unknown key '%s'; there are source, ttl, gc, weight, index, external, stopwords and limits", first.Key)
 }
 
 // only refuses pairs other than those.

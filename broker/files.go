@@ -38,6 +38,8 @@ type Options struct {
 	// Registry says that services register themselves by writing to register:
 	// this is the registry of servers.
 	Registry bool
+
+	lanes *lanes // that several Brokers share; nil: it has its own
 }
 
 // How much of the growing files is kept.
@@ -102,7 +104,7 @@ func (s *shown) build() {
 	nodes["status"] = fs.Text(b.id("status"), b.status)
 	nodes["stats"] = fs.Text(b.id("stats"), b.stats)
 	nodes["consistency"] = fs.Stream(b.id("consistency"), 0, b.writeConsistency)
-	nodes["attributes"] = fs.Stream(b.id("attributes"), 0, b.writeAttributes)
+	nodes["attributes"] = pageFile(b.id("attributes"), unchanging, func() produce { return b.writeAttributes })
 	nodes["query"] = queryDir{b}
 	nodes["q"] = namedDir{b}
 	nodes["similar"] = similarDir{b}

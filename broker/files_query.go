@@ -16,7 +16,7 @@ import (
 type atOpen struct {
 	path uint64
 	vers func() uint32
-	make func() fs.File
+	make func(ctx context.Context) fs.File
 }
 
 func (f atOpen) Stat() fs.Stat {
@@ -24,7 +24,7 @@ func (f atOpen) Stat() fs.Stat {
 }
 
 func (f atOpen) Open(ctx context.Context, m fs.Mode) (fs.Handle, error) {
-	return f.make().Open(ctx, m)
+	return f.make(ctx).Open(ctx, m)
 }
 
 type produce func(ctx context.Context, w io.Writer) error
@@ -32,18 +32,25 @@ type produce func(ctx context.Context, w io.Writer) error
 // queryFiles are the files a page that a query found is read as.
 func (b *Broker) queryFiles(now func() page, vers func() uint32, id func(name string) uint64) map[string]fs.Node {
 	nodes := b.pageFiles(now, vers, id)
-	path := id("suggest")
-	nodes["suggest"] = atOpen{path, vers, func() fs.File { return fs.Stream(path, vers(), now().writeSuggest) }}
-	refine := id("refine")
-	nodes["refine"] = atOpen{refine, vers, func() fs.File { return fs.Stream(refine, vers(), now().writeRefine) }}
+	for name, write := range map[string]func(page) produce{
+		"suggest": func(p page) produce { return p.writeSuggest },
+		"refine":  func(p page) produce { return p.writeRefine },
+	} {
+		nodes[name] = pageFile(id(name), vers, func() produce { return write(now()) })
+	}
 	return nodes
+}
+
+// pageFile is a file of the page that there is when it is opened, produced for
+// whoever opens it.
+func pageFile(path uint64, vers func() uint32, write func() produce) fs.Node {
+	return atOpen{path, vers, func(ctx context.Context) fs.File { return fs.Stream(path, vers(), asUser(ctx, write())) }}
 }
 
 // pageFiles are the files a page is read as; now gives the page to show.
 func (b *Broker) pageFiles(now func() page, vers func() uint32, id func(name string) uint64) map[string]fs.Node {
 	stream := func(name string, write func(page) produce) fs.Node {
-		path := id(name)
-		return atOpen{path, vers, func() fs.File { return fs.Stream(path, vers(), write(now())) }}
+		return pageFile(id(name), vers, func() produce { return write(now()) })
 	}
 	return map[string]fs.Node{
 		"hits":    stream("hits", func(p page) produce { return p.writeHits }),
@@ -64,7 +71,7 @@ func (d queryDir) Stat() fs.Stat {
 
 func (d queryDir) clone() fs.File {
 	return fs.Clone(d.b.id("query", "clone"), func(ctx context.Context) (fs.File, error) {
-		s, err := d.b.queries.add("", userName(ctx))
+		s, err := d.b.queries.add("", userName(ctx), d.b.limitsOf(ctx))
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +123,7 @@ func (d queryDir) Mkdir(ctx context.Context, name string, _ iofs.FileMode) (fs.D
 	if strings.Trim(name, "0123456789") == "" {
 		return nil, fmt.Errorf("%s: numbers are given by clone: %w", name, iofs.ErrInvalid)
 	}
-	s, err := d.b.queries.add(name, userName(ctx))
+	s, err := d.b.queries.add(name, userName(ctx), d.b.limitsOf(ctx))
 	if err != nil {
 		return nil, err
 	}

@@ -143,7 +143,9 @@ func (a *answer) sinceDir(id func(name string) uint64) fs.Dir {
 		if strings.HasSuffix(name, ".zst") {
 			write = a.sinceZstd
 		}
-		return fs.Stream(id("since/"+name), 0, func(ctx context.Context, w io.Writer) error { return write(ctx, w, after) })
+		return pageFile(id("since/"+name), unchanging, func() produce {
+			return func(ctx context.Context, w io.Writer) error { return write(ctx, w, after) }
+		})
 	}
 	return fs.Func{
 		Path: id("since"),

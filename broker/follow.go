@@ -186,7 +186,7 @@ func (t texts) Text(ctx context.Context, ids []index.ID, yield func(i int, field
 		oids[i] = store.OID(id)
 	}
 	var fields []index.Field
-	rerr := t.b.store.Bodies(ctx, oids, func(i int, body []byte, berr error) bool {
+	rerr := t.b.store.Bodies(patiently(ctx), oids, func(i int, body []byte, berr error) bool {
 		var o soif.Object
 		if berr == nil {
 			o, _, berr = soif.Parse(body, soif.Limits{})

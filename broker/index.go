@@ -57,6 +57,7 @@ func yesOrNo(yes bool) string {
 // replaced, so no search fails because of that.
 type held struct {
 	index.Engine
+	b      *Broker
 	files  indexFiles
 	number int
 	users  atomic.Int64 // and one while it is the Broker's
@@ -88,7 +89,7 @@ func (b *Broker) indexDir(n int) string { return filepath.Join(b.dir, "index", s
 
 // openFiles opens an index, or begins one where there is none.
 func (b *Broker) openFiles(n int, files indexFiles, memory int64) (h *held, err error) {
-	h = &held{files: files, number: n, closed: make(chan struct{})}
+	h = &held{b: b, files: files, number: n, closed: make(chan struct{})}
 	h.users.Store(1)
 	set := index.Settings{NoPositions: !files.positions, NoNumbers: !files.numbers, Memory: memory, Source: texts{b}, Log: b.lg}
 	set.Merged = func(err error) { b.merged(h, err) }

@@ -72,19 +72,18 @@ func (a *answer) search(ctx context.Context, opt index.Options) (r index.Results
 			return r, "", err
 		}
 		ask = func(h *held) (index.Results, error) {
-			l, ok := h.Engine.(liker)
-			if !ok {
-				return r, errAlike
-			}
-			return l.Similar(ctx, document(a.like, &o).Fields, opt)
+			return h.Similar(ctx, document(a.like, &o).Fields, opt)
 		}
 	}
+	l := a.b.limitsOf(ctx)
+	cut := l.bound(&opt)
 	a.b.settle(ctx)
 	err = a.b.using(func(h *held) (err error) {
 		mark = h.Mark()
 		r, err = ask(h)
 		return err
 	})
+	cut(&r)
 	return r, mark, err
 }
 
@@ -276,22 +275,36 @@ func (p page) each(ctx context.Context, yield func(i int, e store.Entry, o *soif
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		body, e, err := p.b.store.Get(p.hit(i).oid)
+		e, o, err := p.object(ctx, i)
 		if errors.Is(err, iofs.ErrNotExist) {
 			continue // deleted since the query
 		}
-		if err != nil {
-			return err
+		if err == nil {
+			err = yield(i, e, &o)
 		}
-		o, _, err := soif.Parse(body, soif.Limits{})
 		if err != nil {
-			return fmt.Errorf("object %s: %w", p.hit(i).oid, err)
-		}
-		if err := yield(i, e, &o); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// object reads a hit, in the turn of who reads the page: that of one who reads
+// very many shall not keep others from asking. Nothing is held while the reader
+// is waited for.
+func (p page) object(ctx context.Context, i int) (e store.Entry, o soif.Object, err error) {
+	err = p.b.inLane(ctx, func(context.Context) error {
+		body, entry, err := p.b.store.Get(p.hit(i).oid)
+		if err != nil {
+			return err
+		}
+		if o, _, err = soif.Parse(body, soif.Limits{}); err != nil {
+			return fmt.Errorf("object %s: %w", p.hit(i).oid, err)
+		}
+		e = entry
+		return nil
+	})
+	return e, o, err
 }
 
 // write runs body with a buffer before w.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"syscall"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -23,6 +24,9 @@ import (
 func (a *answer) since(ctx context.Context, w io.Writer, after store.Cursor) error {
 	u := soif.NewUpdateWriter(w)
 	if after.Seq == 0 {
+		if a.cut != "" { // a stream with a part of the hits would look whole
+			return fmt.Errorf("since/0: %s: %w", a.cut, syscall.E2BIG)
+		}
 		for _, h := range a.hits {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -44,7 +48,7 @@ func (a *answer) since(ctx context.Context, w io.Writer, after store.Cursor) err
 	}
 	for rec, err := range a.b.store.Changes(ctx, after) {
 		if err == nil {
-			err = a.writeChange(u, rec, match)
+			err = a.writeChange(ctx, u, rec, match)
 		}
 		if err != nil {
 			return err
@@ -84,25 +88,35 @@ func (a *answer) matcher(ctx context.Context) (*index.Matcher, error) {
 	return m, nil
 }
 
-func (a *answer) writeChange(u *soif.UpdateWriter, rec store.Record, match *index.Matcher) error {
+func (a *answer) writeChange(ctx context.Context, u *soif.UpdateWriter, rec store.Record, match *index.Matcher) error {
 	oid := rec.Entry.OID
 	if rec.Op != soif.Delete {
-		body, _, err := a.b.store.Get(oid)
-		if errors.Is(err, iofs.ErrNotExist) {
+		body, yes, err := a.finds(ctx, oid, match)
+		switch {
+		case errors.Is(err, iofs.ErrNotExist):
 			return nil // as the next stream will tell
-		}
-		if err != nil {
+		case err != nil:
 			return fmt.Errorf("object %s: %w", oid, err)
-		}
-		o, _, err := soif.Parse(body, soif.Limits{})
-		if err != nil {
-			return fmt.Errorf("object %s: %w", oid, err)
-		}
-		if match.Match(document(oid, &o).Fields) {
+		case yes:
 			return u.Write(soif.Update, body) // of a refresh too: who asks need not have it
 		}
 	}
 	return writeDelete(u, oid, rec.Entry.URL)
+}
+
+// finds reads an object and looks whether the query finds it.
+func (a *answer) finds(ctx context.Context, oid store.OID, match *index.Matcher) (body []byte, yes bool, err error) {
+	err = a.b.inLane(ctx, func(context.Context) (err error) {
+		if body, _, err = a.b.store.Get(oid); err != nil {
+			return err
+		}
+		o, _, err := soif.Parse(body, soif.Limits{})
+		if err == nil {
+			yes = match.Match(document(oid, &o).Fields)
+		}
+		return err
+	})
+	return body, yes, err
 }
 
 // writeUpdate writes an object, if it is there.

@@ -26,6 +26,8 @@ type session struct {
 	owner  string
 	number uint64 // no two sessions have the same, nor a number that was had
 	kept   bool   // made by mkdir: lives until rmdir
+	user   string // who made it, and how long it may lie idle, if it is not kept
+	idle   time.Duration
 	err    *refusals
 
 	mu     sync.Mutex
@@ -34,16 +36,27 @@ type session struct {
 	page   int // from 1
 	fields []string
 	answer *answer
-	vers   uint32 // moves with each change
+	vers   uint32    // moves with each change
+	used   time.Time // last
+	ended  error     // why it is no more
 }
 
 func (s *session) shown() page {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.used = time.Now()
 	if s.answer == nil {
 		return page{}
 	}
 	return s.answer.shown(s.page, s.fields)
+}
+
+// use notes that the session is used; one that has ended cannot be.
+func (s *session) use() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used = time.Now()
+	return s.ended
 }
 
 func (s *session) version() uint32 {
@@ -86,8 +99,15 @@ func (s *session) ask(ctx context.Context, text string) error {
 
 // run asks and shows a page of the answer.
 func (s *session) run(ctx context.Context, q query.Node, m manner, page int) error {
+	if err := s.use(); err != nil {
+		return err
+	}
 	a, page, err := s.b.answerPage(ctx, q, m, page)
 	if err != nil {
+		return err
+	}
+	l := s.b.limitsOf(ctx)
+	if err := s.b.queries.room(&l, s.owner, s, len(a.hits)); err != nil {
 		return err
 	}
 	s.mu.Lock()
@@ -100,6 +120,9 @@ func (s *session) run(ctx context.Context, q query.Node, m manner, page int) err
 
 // turn shows another page; one that the answer has not is asked for.
 func (s *session) turn(ctx context.Context, arg []string) error {
+	if err := s.use(); err != nil {
+		return err
+	}
 	n, err := strconv.Atoi(arg[0])
 	s.mu.Lock()
 	a, pages := s.answer, s.pages()
@@ -122,6 +145,9 @@ func (s *session) turn(ctx context.Context, arg []string) error {
 
 // set takes key=value words; all or none.
 func (s *session) set(ctx context.Context, text string) error {
+	if err := s.use(); err != nil {
+		return err
+	}
 	e, err := ndb.ParseLine(text, 1)
 	if err != nil {
 		return fmt.Errorf("set: %w", err)
@@ -230,10 +256,10 @@ func (s *queries) count(a *answer) {
 }
 
 // add makes a session: named, or, without a name, numbered.
-func (s *queries) add(name, owner string) (*session, error) {
+func (s *queries) add(name, owner string, l limits) (*session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := &session{b: s.b, name: name, owner: owner, number: s.numbers + 1, kept: name != "", manner: plain(), page: 1}
+	n := &session{b: s.b, used: time.Now(), idle: l.idle, user: l.user, name: name, owner: owner, number: s.numbers + 1, kept: name != "", manner: plain(), page: 1}
 	if name == "" {
 		n.name = strconv.FormatUint(n.number, 10)
 	}
@@ -243,6 +269,15 @@ func (s *queries) add(name, owner string) (*session, error) {
 	}
 	if len(s.sessions) >= maxSessions {
 		return nil, fmt.Errorf("%d query sessions are open: %w", maxSessions, syscall.EMFILE)
+	}
+	have := 0
+	for _, o := range s.sessions {
+		if o.owner == owner {
+			have++
+		}
+	}
+	if l.user != "" && have >= l.sessions {
+		return nil, l.reached(syscall.EMFILE, "sessions", l.sessions, "so many are open")
 	}
 	s.numbers = n.number
 	s.sessions[n.name] = n
@@ -359,7 +394,7 @@ func (s *queries) restore(ctx context.Context, e ndb.Entry) error {
 	if err := checkName(value("name")); err != nil {
 		return err
 	}
-	n, err := s.add(value("name"), value("owner"))
+	n, err := s.add(value("name"), value("owner"), limits{})
 	if err != nil {
 		return err
 	}
@@ -383,6 +418,31 @@ func (s *queries) remove(n *session) {
 		delete(s.sessions, n.name)
 		s.vers++
 	}
+}
+
+// sweep ends the sessions that were left lying, and says when to look again.
+func (s *queries) sweep(now time.Time) time.Time {
+	list, _ := s.list()
+	next := now.Add(time.Hour)
+	for _, n := range list {
+		n.mu.Lock()
+		left := !n.kept && n.idle > 0
+		end := n.used.Add(n.idle)
+		if left && !now.Before(end) {
+			n.answer = nil
+			n.ended = fmt.Errorf("query %s has ended: it was idle for %s (set by 'limits user=%s idle=…' in config): %w", n.name, n.idle, n.user, iofs.ErrClosed)
+		}
+		ended := n.ended != nil
+		n.mu.Unlock()
+		switch {
+		case ended:
+			s.remove(n)
+			s.b.event("expired", ndb.Of("session", n.name))
+		case left && end.Before(next):
+			next = end
+		}
+	}
+	return next
 }
 
 func (s *queries) get(name string) (*session, bool) {
