@@ -23,6 +23,7 @@ import (
 	"time"
 	"unicode"
 
+	"harvest/broker/provider"
 	"harvest/fs"
 	"harvest/gather/soif"
 	"harvest/gather/store"
@@ -86,7 +87,10 @@ func (w *world) gatherer(path string) *store.Store {
 	return s
 }
 
-func (w *world) open(_ context.Context, path string) (iofs.FS, io.Closer, error) {
+func (w *world) open(ctx context.Context, path string) (iofs.FS, io.Closer, error) {
+	if addr, err := provider.ParsePath(path); err == nil {
+		return provider.New(ctx, addr), io.NopCloser(nil), nil
+	}
 	if err := w.down[path]; err != nil {
 		return nil, nil, err
 	}

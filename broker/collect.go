@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"path"
 	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
+	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
 
+	"harvest/broker/provider"
 	"harvest/fs/ndb"
 	"harvest/gather/soif"
 	"harvest/gather/store"
@@ -39,6 +42,7 @@ type collection struct {
 	batch  []store.Change
 	bytes  int
 	counts counts
+	newest time.Time // see timeCursor
 }
 
 // counts are of one collection, or of all of a source's since the start.
@@ -153,19 +157,29 @@ func (c *collection) openSince(cursor string) (iofs.File, error) {
 	if !c.conf.packed {
 		return c.tree.Open(name)
 	}
-	f, err := c.tree.Open(name + ".zst")
-	if errors.Is(err, iofs.ErrNotExist) { // a copy of a tree has it as it is
-		return c.tree.Open(name)
+	for _, suffix := range []string{".zst", ".gz"} { // Gatherers of the first Harvest have gz only
+		f, err := c.tree.Open(name + suffix)
+		if !errors.Is(err, iofs.ErrNotExist) {
+			return f, err
+		}
 	}
-	return f, err
+	return c.tree.Open(name) // as a copy of a tree has it
 }
 
 // unpacked gives the stream in a file that may be compressed, and what to call
 // when it was read.
 func (c *collection) unpacked(f iofs.File) (io.Reader, func(), error) {
 	st, err := f.Stat()
-	if err != nil || !strings.HasSuffix(st.Name(), ".zst") {
-		return f, func() {}, err
+	if err != nil {
+		return nil, nil, err
+	}
+	switch path.Ext(st.Name()) {
+	case ".zst":
+	case ".gz":
+		z, err := gzip.NewReader(f)
+		return z, func() {}, err
+	default:
+		return f, func() {}, nil
 	}
 	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
 	if err != nil {
@@ -215,6 +229,8 @@ func (c *collection) stream(ctx context.Context, r io.Reader) (cursor string, er
 		switch {
 		case err == io.EOF:
 			return u.Cursor(), nil
+		case errors.Is(err, soif.ErrNoCursor) && strings.HasPrefix(c.path, provider.Scheme):
+			return c.timeCursor(), nil
 		case errors.As(err, &bad) && !errors.Is(err, io.ErrUnexpectedEOF):
 			c.complain(bad.Line, err)
 			if err := u.Resync(); err == io.EOF {
@@ -229,6 +245,27 @@ func (c *collection) stream(ctx context.Context, r io.Reader) (cursor string, er
 		if err := c.take(ctx, &ch); err != nil {
 			return "", err
 		}
+	}
+}
+
+// timeCursor goes on from a stream of the first Harvest, which had no cursors: a
+// time, the last that an object has by the clock of the Gatherer, which this
+// machine's may not agree with. What is of that second is read again.
+func (c *collection) timeCursor() string {
+	if c.newest.IsZero() {
+		return c.at.cursor
+	}
+	return strconv.FormatInt(c.newest.Unix(), 10)
+}
+
+// noteTime notes when an object was made, for timeCursor. What is of a time to
+// come would hide what comes before it.
+func (c *collection) noteTime(o *soif.Object) {
+	if !strings.HasPrefix(c.path, provider.Scheme) {
+		return
+	}
+	if t := unixTime(o.Text("Update-Time")); t.After(c.newest) && t.Before(time.Now().Add(time.Hour)) {
+		c.newest = t
 	}
 }
 
@@ -264,6 +301,7 @@ func (c *collection) take(ctx context.Context, ch *soif.Change) error {
 	switch s.Op {
 	case soif.Update:
 		s.Body = ch.Object.Append(nil)
+		c.noteTime(&ch.Object)
 		if _, ok := ch.Object.Get("Time-to-Live"); !ok {
 			s.TTL = c.ttl
 		}

@@ -25,6 +25,7 @@ type config struct {
 	external external
 	limits   map[string]ndb.Entry // of users; "" is all
 	common   int                  // and words in more than so many of a hundred objects; 0: none
+	imported imported             // what was made of a Collection.conf
 }
 
 // An indexConfig is how the index is made and asked.
@@ -111,11 +112,16 @@ func (c *config) weighed() string {
 
 // parseConfig reads the text of a config; an error is an *ndb.Error.
 func parseConfig(text string) (*config, error) {
-	entries, err := ndb.Parse(text)
+	m, err := importSources(text)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := ndb.Parse(m.text)
 	if err != nil {
 		return nil, err
 	}
 	c := defaultConfig()
+	c.imported = m
 	seen := make(map[string]int)
 	for _, e := range entries {
 		key := e.First().Key
@@ -126,7 +132,7 @@ func parseConfig(text string) (*config, error) {
 			seen[key] = e.Line
 		}
 		if err := c.entry(e); err != nil {
-			return nil, err
+			return nil, m.original(err)
 		}
 	}
 	return c, nil
@@ -379,6 +385,13 @@ func (c *config) stopping(e ndb.Entry) error {
 
 // checkLine refuses at the write what no other line could make good.
 func checkLine(line string, n int) error {
+	if isOldSource(line) {
+		m, err := importSources(strings.Repeat("\n", n-1) + line)
+		if err != nil {
+			return err
+		}
+		line = strings.TrimSpace(m.text)
+	}
 	e, err := ndb.ParseLine(line, n)
 	if err != nil || len(e.Pairs) == 0 {
 		return err

@@ -10,7 +10,7 @@ import (
 
 // The tree of a Broker:
 //
-//	config ctl status stats events log err
+//	config translated ctl status stats events log err
 //	objects/ url/ soif soif.zst since/ digest    as gather/store has them
 //	attributes consistency
 //	as/METHOD/OID    what a method says of an object
@@ -91,6 +91,7 @@ func (s *shown) build() {
 	nodes := b.store.Files(b.id, s.bus, b.remove)
 	s.objects = nodes["objects"].(fs.Dir)
 	nodes["config"] = fs.Config(b.id("config"), s.err, b.configText, b.setConfig).Lines(checkLine)
+	nodes["translated"] = fs.Text(b.id("translated"), b.translated)
 	nodes["ctl"] = fs.Ctl(b.id("ctl"), s.err,
 		fs.On("collect [SOURCE]", func(_ context.Context, arg []string) error { return b.ask(strings.Join(arg, "")) }),
 		fs.On("gc", func(context.Context, []string) error { return b.askGC() }),

@@ -3,17 +3,20 @@ package broker
 import (
 	"context"
 	"fmt"
+	"net"
 	"path/filepath"
 	"sync"
 	"testing"
 
 	"harvest/fs"
 	"harvest/fs/fstest"
+	"harvest/gather/gatherd"
 	"harvest/gather/store"
 )
 
 // TestScripts runs testdata/script on a tree with Brokers and a Gatherer's
-// store of 300 objects, all with the word harvest, every tenth about pears.
+// store of 300 objects, all with the word harvest, every tenth about pears. The
+// store is exported by the old protocol too, at the port in gatherd-port.
 func TestScripts(t *testing.T) {
 	fstest.Scripts(t, filepath.Join("testdata", "script"), func(tb testing.TB, work string) (fs.Dir, func()) {
 		w := newWorld(tb)
@@ -32,10 +35,18 @@ func TestScripts(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		var wg sync.WaitGroup
 		wg.Go(func() { all.Run(ctx) })
-		return fs.Static(fs.RootPath, map[string]fs.Node{"broker": all.Files()}), func() {
-			cancel()
-			wg.Wait()
-			must(tb, all.Close())
-		}
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		must(tb, err)
+		wg.Go(func() { gatherd.New(g, gatherd.Options{Name: "web", Host: "here"}).Serve(ctx, l) })
+		_, port, err := net.SplitHostPort(l.Addr().String())
+		must(tb, err)
+		return fs.Static(fs.RootPath, map[string]fs.Node{
+				"broker":       all.Files(),
+				"gatherd-port": fs.Text(fs.ID("gatherd-port"), func() string { return port }),
+			}), func() {
+				cancel()
+				wg.Wait()
+				must(tb, all.Close())
+			}
 	})
 }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"harvest/broker"
+	"harvest/broker/provider"
 	"harvest/fs"
 	"harvest/fs/fuse"
 	"harvest/fs/ndb"
@@ -182,6 +183,12 @@ func (p *process) openPath(ctx context.Context, path string) (iofs.FS, io.Closer
 			return nil, nil, err
 		}
 		return root.FS(), root, nil
+	case strings.HasPrefix(path, provider.Scheme):
+		addr, err := provider.ParsePath(path)
+		if err != nil {
+			return nil, nil, err
+		}
+		return provider.New(ctx, addr), nopCloser{}, nil
 	case strings.Contains(path, "!"):
 		addr, rest := cutAddr(path)
 		c, err := ninep.Dial(ctx, addr, ninep.DialOptions{})
@@ -189,6 +196,9 @@ func (p *process) openPath(ctx context.Context, path string) (iofs.FS, io.Closer
 			return nil, nil, err
 		}
 		d, err := walkDir(ctx, c.Root(), rest)
+		if err == nil && strings.Trim(rest, "/") == "broker" {
+			d, err = onlyBroker(ctx, d)
+		}
 		if err != nil {
 			c.Close()
 			return nil, nil, err
@@ -200,6 +210,27 @@ func (p *process) openPath(ctx context.Context, path string) (iofs.FS, io.Closer
 		return nil, nil, err
 	}
 	return fs.IO(ctx, d), nopCloser{}, nil
+}
+
+// onlyBroker is the Broker in a directory of Brokers. Who collected from a
+// Broker of the first Harvest knew its host and port, where there was no other.
+func onlyBroker(ctx context.Context, brokers fs.Dir) (only fs.Dir, err error) {
+	var names []string
+	for e, err := range brokers.List(ctx, "") {
+		if err != nil {
+			return nil, err
+		}
+		if d, ok := e.Node.(fs.Dir); ok {
+			only, names = d, append(names, e.Name)
+		}
+		if len(names) > 8 {
+			break
+		}
+	}
+	if len(names) != 1 {
+		return nil, fmt.Errorf("broker: there is not one Broker but %d: name it, as in broker/NAME; there are %s: %w", len(names), strings.Join(names, " "), iofs.ErrInvalid)
+	}
+	return only, nil
 }
 
 // cutAddr parts the address of a server from a path of its tree: unix!SOCKET/a/b
