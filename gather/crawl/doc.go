@@ -255,6 +255,9 @@ func (f *DB) lookup(tx *bbolt.Tx, url string) (Doc, bool) {
 // iofs.ErrNotExist when it is nothing.
 func (f *DB) Lookup(url string) (Doc, error) {
 	id := f.known.get(f.known.hash(url))
+	if id == 0 { // as mostly, when it is asked for what may be beside a document
+		return Doc{}, fmt.Errorf("%s: %w", url, iofs.ErrNotExist)
+	}
 	d, err := f.Doc(id)
 	if err != nil || d.URL != url {
 		return Doc{}, fmt.Errorf("%s: %w", url, iofs.ErrNotExist)

@@ -1,10 +1,5 @@
 package essence
 
-import (
-	"strings"
-	"sync"
-)
-
 // commonWords are words that are in many English texts, whatever they are about.
 // They were counted in 3,354 documents of five kinds (pages of the web, the Python
 // manual, Java's, manual pages, README and NEWS files), each kind counting the same, and are
@@ -91,22 +86,3 @@ var commonWords = []struct {
 
 // rare is the weight of a word that is in no list: it is in one document of sixty.
 const rare = 6
-
-// common are the weights of common words.
-var common = sync.OnceValue(func() map[string]uint8 {
-	m := make(map[string]uint8)
-	for _, c := range commonWords {
-		for w := range strings.FieldsSeq(c.words) {
-			m[w] = c.weight
-		}
-	}
-	return m
-})
-
-// longestCommon is the length of the longest of them.
-var longestCommon = sync.OnceValue(func() (n int) {
-	for w := range common() {
-		n = max(n, len(w))
-	}
-	return n
-})

@@ -27,6 +27,7 @@ type contentRule struct {
 	zip    []*regexp.Regexp // nil entry: any member
 	ole    []*regexp.Regexp
 	re     []*regexp.Regexp
+	first  byteSet // what a content may begin with
 }
 
 // bytesAt are bytes that begin from lo to hi.
@@ -61,7 +62,7 @@ func (t *Tables) parseByContent(text []byte) error {
 		if err != nil {
 			return err
 		}
-		r := contentRule{kind: t.kind(name), line: e.Line}
+		r := contentRule{kind: t.kind(name), line: e.Line, first: allBytes}
 		if err := r.parse(e); err != nil {
 			return err
 		}
@@ -81,6 +82,7 @@ func (r *contentRule) parse(e ndb.Entry) (err error) {
 			var b []byte
 			if b, err = unescaped(e, p); err == nil {
 				r.bytes = append(r.bytes, bytesAt{lo, hi, b})
+				r.begins(lo, hi, b[0])
 			}
 			lo, hi = 0, 0
 		case "re":
@@ -89,6 +91,7 @@ func (r *contentRule) parse(e ndb.Entry) (err error) {
 				return e.Errorf(p, "re: '%s' is no regular expression: %v", p.Value, err)
 			}
 			r.re = append(r.re, re)
+			r.first.meet(endsOf(p.Value).first)
 		case "name":
 			err = r.name(e, p)
 		case "zip":
@@ -142,6 +145,15 @@ func (r *contentRule) tell(e ndb.Entry) string {
 		words = append(words, w)
 	}
 	return strings.Join(words, " ")
+}
+
+// begins notes the first byte of a content if that is told.
+func (r *contentRule) begins(lo, hi int, c byte) {
+	if lo == 0 && hi == 0 {
+		var one byteSet
+		one.add(c)
+		r.first.meet(one)
+	}
 }
 
 // name adds a pattern of a name; ” is a content without a name or suffix.
@@ -212,6 +224,7 @@ type sight struct {
 	c       *content
 	head    []byte
 	start   []byte // of it, in UTF-8 if it is UTF-16
+	plain   bool   // it is the same as head there
 	isText  bool
 	isZip   bool
 	isOLE   bool
@@ -224,6 +237,8 @@ func newSight(w *worker, c *content) *sight {
 	s.start = c.head[:min(len(c.head), startBytes)]
 	if wide(s.start) != 0 {
 		s.start = decode(s.start[:len(s.start)&^1], "")
+	} else {
+		s.plain = len(s.start) > 0
 	}
 	s.isZip = bytes.HasPrefix(c.head, []byte("PK\x03\x04"))
 	s.isOLE = bytes.HasPrefix(c.head, []byte("\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"))
@@ -262,6 +277,8 @@ func (s *sight) holds(all []*regexp.Regexp) bool {
 // fits reports whether all conditions of a line hold.
 func (r *contentRule) fits(s *sight) bool {
 	switch {
+	case s.plain && !r.first.has(s.head[0]):
+		return false
 	case r.text && !s.isText, r.binary && s.isText:
 		return false
 	case r.zip != nil && !s.isZip, r.ole != nil && !s.isOLE:

@@ -341,13 +341,13 @@ func slowKeywords(text []string, n int) string {
 	}
 	var all []string
 	for w := range count {
-		if tongues()[w]&tongueOf("en") == 0 {
+		if k := lexical().find(hashWord(w), []byte(w)); k == nil || k.of&tongueOf("en") == 0 {
 			all = append(all, w)
 		}
 	}
 	worth := func(w string) int {
-		if c := common()[w]; c > 0 {
-			return count[w] * int(c)
+		if k := lexical().find(hashWord(w), []byte(w)); k != nil && k.common > 0 {
+			return count[w] * int(k.common)
 		}
 		return count[w] * rare
 	}

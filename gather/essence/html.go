@@ -16,6 +16,7 @@ type page struct {
 	tab     *htmlTable
 	mark    *markup
 	text    []byte // what a reader sees, a line each block
+	plain   []byte // the text last read, if there were references in it
 	main    body   // which of it is the main text
 	values  collection
 	marked  []stretch // of text whose words are keywords
@@ -52,13 +53,15 @@ const maxOpened = 64
 func newPage(t *htmlTable, doc []byte) *page {
 	p := &page{tab: t, mark: newMarkup(doc, &t.dict), para: -1, seen: make(map[string]struct{}, 64)}
 	p.text = make([]byte, 0, len(doc)/3)
+	p.main = body{nodes: make([]node, 0, 64), stack: make([]int32, 0, 32), lines: make([]textLine, 0, 128), hints: new(hintCache)}
 	p.main.start()
 	return p
 }
 
 func sumHTML(w *worker, o *soif.Object, c *content, text []byte) {
 	text = decodeHTML(text, c.declared)
-	p := newPage(w.tab.htmlTable(), text)
+	p := w.tab.scratch.page(w.tab.htmlTable(), text)
+	defer w.tab.scratch.leave(p)
 	p.read()
 	p.readLD()
 	p.main.choose(p.text)
@@ -73,7 +76,7 @@ func (p *page) summary(w *worker, o *soif.Object, c *content) {
 	} else {
 		body = bytes.TrimSpace(p.text)
 	}
-	p.countWords()
+	p.countWords(w.tab.scratch.counter())
 	lang := languageOf(p.counted.language(), p.main.sample(p.text), p.told.lang)
 	w.set(o, "Title", p.bestTitle())
 	w.set(o, "Author", p.bestAuthor())
@@ -97,7 +100,11 @@ func (p *page) read() {
 			p.closeAll()
 			return
 		case aText:
-			p.words(unescapeText(text))
+			if bytes.IndexByte(text, '&') >= 0 {
+				p.plain = appendUnescaped(p.plain[:0], text)
+				text = p.plain
+			}
+			p.words(text)
 		case rawText:
 			p.words(text)
 		case opening:
@@ -203,7 +210,13 @@ func (p *page) begin(e *element) {
 	if n := len(p.open); n > 0 && p.open[n-1].is == e && e.does&(aLink|aHeading|endsOwn) != 0 {
 		p.close(n - 1)
 	}
-	p.open = append(p.open, opened{is: e, start: len(p.text)})
+	n := len(p.open)
+	if n == cap(p.open) {
+		p.open = append(p.open, opened{is: e, start: len(p.text)})
+		return
+	}
+	p.open = p.open[:n+1]
+	p.open[n] = opened{e, len(p.text), p.open[n].not[:0]}
 }
 
 // end hears of the end of an element.
@@ -279,8 +292,8 @@ func (p *page) keywords(w *worker, c *content, lang string) string {
 }
 
 // countWords counts the words of the main text, if there is any, or of all.
-func (p *page) countWords() {
-	p.counted = newTerms()
+func (p *page) countWords(t *terms) {
+	p.counted = t
 	room := maxCounted
 	marked, passed := merged(p.marked), merged(p.passed)
 	all := p.main.chosenN == 0

@@ -142,7 +142,7 @@ func FuzzMainText(f *testing.F) {
 		p.read()
 		p.readLD()
 		p.main.choose(p.text)
-		p.countWords()
+		p.countWords(newTerms())
 		for line := range strings.Lines(string(p.main.chosen(p.text))) {
 			if !strings.Contains(string(p.text), strings.TrimSuffix(line, "\n")) {
 				t.Fatalf("%q is not of the page", line)

@@ -54,8 +54,7 @@ func (c *collection) add(name string, rank int, value []byte) {
 		if len(c.all) == maxCollectedNames {
 			return
 		}
-		c.all = append(c.all, collected{name: name, rank: rank})
-		at = &c.all[len(c.all)-1]
+		at = c.another(name, rank)
 	}
 	if at.n > 0 {
 		at.value = append(at.value, '\n')
@@ -63,6 +62,18 @@ func (c *collection) add(name string, rank int, value []byte) {
 	at.value = append(at.value, value...)
 	at.n++
 	c.size += len(value)
+}
+
+// another makes room for the values of one more attribute.
+func (c *collection) another(name string, rank int) *collected {
+	n := len(c.all)
+	if n < cap(c.all) {
+		c.all = c.all[:n+1]
+		c.all[n] = collected{name: name, rank: rank, value: c.all[n].value[:0]}
+	} else {
+		c.all = append(c.all, collected{name: name, rank: rank})
+	}
+	return &c.all[n]
 }
 
 // attributes takes those of a tag that the table has a use for.

@@ -17,7 +17,9 @@ type term struct {
 	start, end int // in the bytes of terms
 	n          int
 	weight     int
+	hash       uint32
 	of         tongue // the languages it is common in
+	common     uint8  // its weight in commonWords, 0 if it is not there
 	wide       bool   // it is not ASCII
 }
 
@@ -116,7 +118,7 @@ func mark(b []byte) int {
 // add counts a word.
 func (t *terms) add(w []byte, weight int, wide bool) {
 	start := len(t.bytes)
-	h := uint32(2166136261) // FNV-1a
+	h := uint32(hashStart)
 	if wide {
 		w = bytes.ToLower(w)
 	}
@@ -125,21 +127,21 @@ func (t *terms) add(w []byte, weight int, wide bool) {
 			b |= 0x20
 		}
 		t.bytes = append(t.bytes, b)
-		h = (h ^ uint32(b)) * 16777619
+		h = (h ^ uint32(b)) * hashPrime
 	}
 	t.n++
 	low := t.bytes[start:]
-	for i := (h ^ h>>15) % uint32(len(t.slot)); ; i = (i + 1) % uint32(len(t.slot)) {
+	for i := spreadHash(h) % uint32(len(t.slot)); ; i = (i + 1) % uint32(len(t.slot)) {
 		k := t.slot[i]
 		if k == 0 {
 			if len(t.all) == maxTerms {
 				break
 			}
-			t.all = append(t.all, term{start, len(t.bytes), 1, weight, 0, wide})
+			t.all = append(t.all, term{start: start, end: len(t.bytes), n: 1, weight: weight, hash: h, wide: wide})
 			t.slot[i] = uint16(len(t.all))
 			return
 		}
-		if e := &t.all[k-1]; string(t.bytes[e.start:e.end]) == string(low) {
+		if e := &t.all[k-1]; e.hash == h && string(t.bytes[e.start:e.end]) == string(low) {
 			e.n++
 			e.weight += weight
 			break
@@ -163,11 +165,11 @@ func (t *terms) top(n int, lang string, stop map[string]bool) string {
 	return out.String()
 }
 
-// telling are the words that are not of the language itself, weighed.
+// telling are the words that are not of the language itself, weighed. language has
+// noted which are.
 func (t *terms) telling(lang string, stop map[string]bool) []term {
 	of := tongueOf(lang) | tongueOf("en") // which is in texts of all others
 	english := lang == "en" || lang == ""
-	common, longest := common(), longestCommon()
 	all := make([]term, 0, len(t.all))
 	for _, e := range t.all {
 		w := t.bytes[e.start:e.end]
@@ -175,10 +177,8 @@ func (t *terms) telling(lang string, stop map[string]bool) []term {
 			continue
 		}
 		e.weight *= rare
-		if english && len(w) <= longest {
-			if c := common[string(w)]; c > 0 {
-				e.weight = e.weight / rare * int(c)
-			}
+		if english && e.common > 0 {
+			e.weight = e.weight / rare * int(e.common)
 		}
 		all = append(all, e)
 	}
@@ -231,7 +231,8 @@ var wordBytes = func() (t [256]bool) {
 // tell sets the keywords of a text and the language it is in; said is what it
 // says of that itself.
 func (w *worker) tell(o *soif.Object, c *content, text []byte, said string) {
-	t := newTerms()
+	t := w.tab.scratch.counter()
+	defer w.tab.scratch.drop(t)
 	t.count(text[:min(len(text), maxCounted)], 1)
 	lang := languageOf(t.language(), text, said)
 	w.set(o, "Keywords", w.keywords(c, t, lang))

@@ -29,19 +29,20 @@ type verdict struct {
 }
 
 // language is the one whose common words are most of the text's. It also notes of
-// each word in which languages it is common.
+// each word in which languages it is common, and how common.
 func (t *terms) language() (v verdict) {
 	var score [32]int
 	words := 0
-	tongues, longest := tongues(), longestStop()
+	known := lexical()
 	for i := range t.all {
 		e := &t.all[i]
 		words += e.n
-		if e.end-e.start > longest {
+		w := known.find(e.hash, t.bytes[e.start:e.end])
+		if w == nil {
 			continue
 		}
-		of := tongues[string(t.bytes[e.start:e.end])]
-		if e.of = of; of == 0 {
+		of := w.of
+		if e.of, e.common = of, w.common; of == 0 {
 			continue
 		}
 		worth := 12 * e.n / bits(of) // a word of one language tells more

@@ -58,8 +58,9 @@ func (a *pair) names() bool {
 	return false
 }
 
-// A hintCache has the hints of classes that were met, which mostly are met again.
-type hintCache [128]struct {
+// A hintCache has the hints of classes that were met, which mostly are met again,
+// in this page or in the next of its site.
+type hintCache [256]struct {
 	class []byte
 	hint  hint
 }
@@ -75,7 +76,7 @@ func (b *body) known(class []byte) hint {
 	n := len(class)
 	e := &b.hints[(n*7+int(class[0])+int(class[n/2])*5+int(class[n-1])*31)%len(b.hints)]
 	if !bytes.Equal(e.class, class) {
-		e.class, e.hint = class, readHint(class)
+		e.class, e.hint = append(e.class[:0], class...), readHint(class)
 	}
 	return e.hint
 }

@@ -50,7 +50,7 @@ type body struct {
 	inLink  *element // nil outside
 	linkAt  int      // where the link, or what of it is in this line, begins
 	link    int      // bytes in links of this line, before that
-	hints   hintCache
+	hints   *hintCache
 	chosenN int // bytes of lines that are main text
 }
 
@@ -61,9 +61,8 @@ const (
 )
 
 func (b *body) start() {
-	b.nodes = append(make([]node, 0, 64), node{})
-	b.stack = append(make([]int32, 0, 32), 0)
-	b.lines = make([]textLine, 0, 128)
+	b.nodes = append(b.nodes, node{})
+	b.stack = append(b.stack, 0)
 }
 
 // open hears of the beginning of an element; at is the length of the text.

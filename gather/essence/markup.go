@@ -24,8 +24,10 @@ type markup struct {
 type pair struct{ key, value []byte }
 
 func newMarkup(doc []byte, dict *dictionary) *markup {
-	return &markup{b: doc, dict: dict, lastEnd: bytes.LastIndexByte(doc, '>'), attrs: make([]pair, 0, 16)}
+	return &markup{b: doc, dict: dict, lastEnd: lastEnd(doc), attrs: make([]pair, 0, 16)}
 }
+
+func lastEnd(doc []byte) int { return bytes.LastIndexByte(doc, '>') }
 
 // A part is what markup is made of.
 type part byte
@@ -298,7 +300,43 @@ func unescapeText(text []byte) []byte {
 	if bytes.IndexByte(text, '&') < 0 {
 		return text
 	}
-	return []byte(html.UnescapeString(string(text)))
+	return appendUnescaped(make([]byte, 0, len(text)), text)
+}
+
+// appendUnescaped adds a text to dst, its character references replaced.
+func appendUnescaped(dst, text []byte) []byte {
+	for {
+		i := bytes.IndexByte(text, '&')
+		if i < 0 {
+			return append(dst, text...)
+		}
+		dst = append(dst, text[:i]...)
+		text = text[i:]
+		n := 1
+		for n < len(text) && (isLetter(text[n]) || '0' <= text[n] && text[n] <= '9' || text[n] == '#' && n == 1) {
+			n++
+		}
+		if n < len(text) && text[n] == ';' {
+			n++
+		}
+		switch string(text[:n]) { // nearly all that there are
+		case "&":
+			dst = append(dst, '&')
+		case "&lt;":
+			dst = append(dst, '<')
+		case "&gt;":
+			dst = append(dst, '>')
+		case "&amp;":
+			dst = append(dst, '&')
+		case "&quot;":
+			dst = append(dst, '"')
+		case "&nbsp;":
+			dst = append(dst, "\u00a0"...)
+		default:
+			dst = append(dst, html.UnescapeString(string(text[:n]))...)
+		}
+		text = text[n:]
+	}
 }
 
 // unescapeValue replaces the character references of an attribute's value.

@@ -3,6 +3,7 @@ package essence
 import (
 	"bytes"
 	"fmt"
+	stdhtml "html"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -158,6 +159,18 @@ func BenchmarkMarkup(b *testing.B) {
 			z := html.NewTokenizer(bytes.NewReader(doc))
 			for z.Next() != html.ErrorToken {
 			}
+		}
+	})
+}
+
+// FuzzUnescape holds character references to what the standard library makes of them.
+func FuzzUnescape(f *testing.F) {
+	for _, s := range []string{"a &lt;b&gt; &amp;amp; &nbsp;", "&", "&&;", "&#65abc &#x41;&#x;&#;&#65", "&notit; &copy2; &CounterClockwiseContourIntegral;x", "&lt &gt;&quot;&a#b;"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if got, want := string(unescapeText([]byte(s))), stdhtml.UnescapeString(s); got != want {
+			t.Errorf("%q: got %q, want %q", s, got, want)
 		}
 	})
 }

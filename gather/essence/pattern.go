@@ -22,6 +22,7 @@ type namePattern struct {
 	kind  *kind
 	text  string         // the word, as it is told of
 	re    *regexp.Regexp // what is tried; nil for those that are looked up
+	ends  ends           // of names that re may match
 	exact bool           // capitals are as they are written
 	line  int
 }
@@ -37,7 +38,7 @@ func (n *names) add(k *kind, e ndb.Entry, p ndb.Pair) error {
 		if err != nil || p.Value == "" {
 			return e.Errorf(p, "re: '%s' is no regular expression: %v", p.Value, err)
 		}
-		x.text, x.re = "re="+p.Value, re
+		x.text, x.re, x.ends = "re="+p.Value, re, endsOf(p.Value)
 	case p.Value != "":
 		return e.Errorf(p, "unknown key '%s'; there are patterns and re=, and a pattern with '=' stands between quotes", p.Key)
 	default:
@@ -63,7 +64,7 @@ func (n *names) glob(x namePattern, e ndb.Entry, p ndb.Pair) error {
 		if err != nil {
 			return e.Errorf(p, "'%s' is no pattern: %v", p.Key, err)
 		}
-		x.re = re
+		x.re, x.ends = re, endsOf(re.String())
 		n.other = append(n.other, i)
 	}
 	n.all = append(n.all, x)
@@ -153,7 +154,7 @@ func (n *names) find(name string) *namePattern {
 		if i >= first {
 			break
 		}
-		if n.all[i].re.MatchString(name) {
+		if x := &n.all[i]; x.ends.may(name) && x.re.MatchString(name) {
 			first = i
 			break
 		}

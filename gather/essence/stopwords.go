@@ -1,10 +1,5 @@
 package essence
 
-import (
-	"strings"
-	"sync"
-)
-
 // stopWords are the words that a language cannot do without, the most frequent
 // of each: they tell the language of a text, and nothing of what it is about. They are
 // written as keywords are, in small letters.
@@ -87,25 +82,6 @@ var stopWords = []struct{ lang, words string }{
 
 // A tongue is a set of languages, a bit each, as stopWords has them.
 type tongue uint32
-
-// tongues are the languages that a word is common in.
-var tongues = sync.OnceValue(func() map[string]tongue {
-	m := make(map[string]tongue)
-	for i, l := range stopWords {
-		for w := range strings.FieldsSeq(l.words) {
-			m[w] |= 1 << i
-		}
-	}
-	return m
-})
-
-// longestStop is the length of the longest word in tongues.
-var longestStop = sync.OnceValue(func() (n int) {
-	for w := range tongues() {
-		n = max(n, len(w))
-	}
-	return n
-})
 
 // tongueOf is the set of one language, none for one that is not known here.
 func tongueOf(lang string) tongue {

@@ -28,6 +28,7 @@ type Tables struct {
 	rules     *postRules  // nil: none
 	methods   []method
 	html      *htmlTable // nil: the program's
+	scratch   scratch
 }
 
 // A tableFile is one of the texts.
