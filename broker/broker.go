@@ -49,6 +49,7 @@ type Broker struct {
 	externals externals
 	views     *views
 	lanes     *lanes
+	digest    digest
 
 	following sync.Mutex // held while the index follows the store
 	setting   sync.Mutex // held while a config is set

@@ -13,6 +13,7 @@ import (
 //	config translated ctl status stats events log err
 //	objects/ url/ soif soif.zst since/ digest    as gather/store has them
 //	attributes consistency
+//	words            what others route queries by: package route
 //	as/METHOD/OID    what a method says of an object
 //	query/
 //		clone
@@ -106,6 +107,7 @@ func (s *shown) build() {
 	nodes["stats"] = fs.Text(b.id("stats"), b.stats)
 	nodes["consistency"] = fs.Stream(b.id("consistency"), 0, b.writeConsistency)
 	nodes["attributes"] = pageFile(b.id("attributes"), unchanging, func() produce { return b.writeAttributes })
+	nodes["words"] = pageFile(b.id("words"), unchanging, func() produce { return b.writeDigest })
 	nodes["query"] = queryDir{b}
 	nodes["q"] = namedDir{b}
 	nodes["similar"] = similarDir{b}

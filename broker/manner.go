@@ -27,6 +27,7 @@ type manner struct {
 	costs    match.Costs // of the kinds of errors
 	external string      // table of weights, or no; "": what the config says
 	feedback int         // this many of the best hits name more words to look for
+	among    string      // what words are rare among, as parseAmong reads it; "": this Broker's objects
 }
 
 // What rank may be, beside an attribute, or one with a dash before it for the
@@ -41,7 +42,7 @@ const (
 const (
 	maxErrors   = 8
 	maxFeedback = 100 // objects, which are read
-	mannerUsage = "set rank=score|vector|url|updated|[-]ATTRIBUTE limit=N errors=0…8 costs=N,N,N,N feedback=N case=yes|no word=yes|no stem=LANGUAGE|no external=links|recency|size|ATTRIBUTE|no fields=NAME,NAME"
+	mannerUsage = "set rank=score|vector|url|updated|[-]ATTRIBUTE limit=N errors=0…8 costs=N,N,N,N feedback=N case=yes|no word=yes|no stem=LANGUAGE|no among='OBJECTS WORDS WORD=OBJECTS ...' external=links|recency|size|ATTRIBUTE|no fields=NAME,NAME"
 )
 
 func plain() manner { return manner{rank: rankScore} }
@@ -62,6 +63,9 @@ func (m *manner) set(e ndb.Entry, p ndb.Pair) (known bool, err error) {
 		m.costs, err = parseCosts(p)
 	case "feedback":
 		m.feedback, err = number(p, maxFeedback, "from 0 (none) to 100")
+	case "among":
+		m.among = p.Value
+		_, err = parseAmong(p.Value)
 	case "external":
 		m.external = index.Attr(p.Value)
 	case "case":
@@ -125,7 +129,7 @@ func yes(e ndb.Entry, p ndb.Pair) (bool, error) {
 // pairs are the manner as set takes it, but for limit, which is of pages.
 func (m manner) pairs() []ndb.Pair {
 	return []ndb.Pair{ndb.Of("rank", m.rank), ndb.Of("errors", m.errors), ndb.Of("costs", formatCosts(m.costs)), ndb.Of("feedback", m.feedback), ndb.Of("case", yesOrNo(m.cased)),
-		ndb.Of("word", yesOrNo(!m.inside)), ndb.Of("stem", m.stem), ndb.Of("external", m.external)}
+		ndb.Of("word", yesOrNo(!m.inside)), ndb.Of("stem", m.stem), ndb.Of("external", m.external), ndb.Of("among", m.among)}
 }
 
 // byStore tells that the order is none that the index knows.
@@ -166,9 +170,12 @@ func (b *Broker) asking(ctx context.Context, q query.Node, m manner) (opt index.
 	if opt.External, err = b.outside(ctx, m, c); err != nil {
 		return opt, nil, err
 	}
+	if opt.Among, err = parseAmong(m.among); err != nil {
+		return opt, nil, err
+	}
 	if bag, ok := q.(query.Bag); ok {
 		var stop map[string]bool
-		if stop, err = b.stopWords(ctx, bag, c); len(stop) > 0 {
+		if stop, err = b.stopWords(ctx, bag, c, opt.Among); len(stop) > 0 {
 			opt.Stop = func(word string) bool { return stop[word] }
 			if slices.ContainsFunc(bag, func(n query.Node) bool { return !stopped(n, stop) }) { // else all count
 				left = slices.Sorted(maps.Keys(stop))
@@ -216,7 +223,7 @@ func oneWord(text string) bool {
 
 // stopWords are the words of a query that it goes without: those of the config,
 // and those that nearly all objects have.
-func (b *Broker) stopWords(ctx context.Context, q query.Bag, c *config) (map[string]bool, error) {
+func (b *Broker) stopWords(ctx context.Context, q query.Bag, c *config, among *index.Among) (map[string]bool, error) {
 	stop := make(map[string]bool)
 	for _, n := range q {
 		w, ok := n.(query.Word)
@@ -226,7 +233,11 @@ func (b *Broker) stopWords(ctx context.Context, q query.Bag, c *config) (map[str
 		word := string(index.Fold(nil, w.Text))
 		common, err := c.stop[word], error(nil)
 		if !common && c.common > 0 && oneWord(w.Text) {
-			common, err = b.common(ctx, w, c)
+			if n, ok := known(among, word); ok {
+				common = among.Docs >= fewObjects && n*100 > among.Docs*c.common
+			} else {
+				common, err = b.common(ctx, w, c)
+			}
 		}
 		if err != nil {
 			return nil, err

@@ -120,6 +120,7 @@ type Options struct {
 	Stem func(word string) string
 
 	External External // weights from outside, or nil
+	Among    *Among   // what words are rare among, or nil: this index
 	Feedback int      // this many of the best hits name more words to look for
 
 	Limits Limits

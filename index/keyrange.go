@@ -2,8 +2,10 @@ package index
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	iofs "io/fs"
+	"math"
 
 	"harvest/index/query"
 )
@@ -41,4 +43,28 @@ func (r *KeyRange) Past(key []byte) bool {
 		return len(key) > 0 && key[0] > r.kind
 	}
 	return bytes.Compare(key, r.high) > 0
+}
+
+// Bounds reads the ends of a range as NewKeyRange does: the kind of keys that are
+// compared, and between which numbers, or which seconds since 1970, they lie;
+// what is open is infinite. Of texts there are no bounds.
+func Bounds(low, high string) (kind byte, from, to float64) {
+	r := newRange(low, high)
+	from, to = math.Inf(-1), math.Inf(1)
+	read := func(key []byte) float64 {
+		if r.kind == KeyNumber {
+			return keyNumber(key)
+		}
+		return float64(int64(binary.BigEndian.Uint64(key[1:]) ^ 1<<63))
+	}
+	if r.kind == KeyText {
+		return r.kind, from, to
+	}
+	if len(r.low) > 1 {
+		from = read(r.low)
+	}
+	if len(r.high) > 1 {
+		to = read(r.high)
+	}
+	return r.kind, from, to
 }

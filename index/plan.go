@@ -65,7 +65,7 @@ type operand interface {
 
 	// idf is the rarity of it among all documents, docs in how many it stands
 	// at most.
-	idf(all int) float64
+	idf(all *census) float64
 	docs(all int) int
 }
 
@@ -120,12 +120,12 @@ func (e *elem) in(i, field int) []list {
 	return lists[:n]
 }
 
-func (e *elem) docs(all int) int    { return min(e.n, all) }
-func (e *elem) idf(all int) float64 { return idf(all, e.docs(all)) }
+func (e *elem) docs(all int) int        { return min(e.n, all) }
+func (e *elem) idf(all *census) float64 { return all.idf(e) }
 
 func (p *phraseOp) fields(dst []int, i int) []int { return p.words[0].fields(dst, i) }
 
-func (p *phraseOp) idf(all int) (sum float64) {
+func (p *phraseOp) idf(all *census) (sum float64) {
 	for _, e := range p.words {
 		sum += e.idf(all)
 	}
@@ -141,7 +141,7 @@ func (p *phraseOp) docs(all int) int {
 
 func (n *nearOp) fields(dst []int, i int) []int { return n.ops[0].fields(dst, i) }
 
-func (n *nearOp) idf(all int) (sum float64) {
+func (n *nearOp) idf(all *census) (sum float64) {
 	for _, o := range n.ops {
 		sum += o.idf(all)
 	}
@@ -162,7 +162,7 @@ func (o *orOp) fields(dst []int, i int) []int {
 	return dst
 }
 
-func (o *orOp) idf(all int) float64 { return idf(all, o.docs(all)) }
+func (o *orOp) idf(all *census) float64 { return idf(all.docs, o.docs(all.docs)) }
 
 func (o *orOp) docs(all int) (sum int) {
 	for _, op := range o.ops {
@@ -291,7 +291,7 @@ func (s *searcher) leaf(q query.Node, attr string, not bool) *node {
 	*l = clause{node: q, attr: attr, not: not, op: op, boost: 1}
 	l.vague = s.opt.Case || s.set.NoPositions && positional(op)
 	s.vague = s.vague || l.vague
-	l.idf = op.idf(s.view.docs)
+	l.idf = op.idf(&s.census)
 	s.leaves = append(s.leaves, l)
 	n.leaf = l
 	return n

@@ -88,7 +88,7 @@ func (s *searcher) addMore(q query.Node, attr string, op operand, boost float64)
 		}
 	}
 	l := s.leafs.get()
-	*l = clause{node: q, attr: attr, op: op, boost: boost, extra: true, idf: op.idf(s.view.docs)}
+	*l = clause{node: q, attr: attr, op: op, boost: boost, extra: true, idf: op.idf(&s.census)}
 	s.leaves = append(s.leaves, l)
 	return l
 }

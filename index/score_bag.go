@@ -56,7 +56,7 @@ func (s *searcher) bagLeaves(root *node) (out []*clause) {
 		if k.op != opLeaf || len(out) > 0 && out[len(out)-1] == k.leaf {
 			continue
 		}
-		if n := k.leaf.op.docs(s.view.docs); n <= aFew || float64(n) <= tooCommon*float64(s.view.docs) {
+		if n, all := s.census.docsWith(k.leaf.op, s.view.docs); n <= aFew || float64(n) <= tooCommon*float64(all) {
 			out = append(out, k.leaf)
 		}
 	}
@@ -84,5 +84,8 @@ func (f *candidate) key() uint64 { return uint64(f.part)<<32 | uint64(f.doc) }
 // so that it changes no sum.
 func (s *searcher) tier() float64 {
 	_, e := math.Frexp(s.greatest * (1 + nearWeight))
+	if s.opt.Among != nil {
+		e = max(e, amongTier)
+	}
 	return math.Ldexp(1, e)
 }

@@ -49,6 +49,7 @@ type searcher struct {
 	near  nearness
 	count figures
 
+	census   census       // what words are rare among
 	mean     float64      // words of a document
 	greatest float64      // no document has more from its words
 	tiered   float64      // what documents with all words have more
@@ -99,7 +100,8 @@ func (e *engine) searcher(ctx context.Context, v *view, opt Options) *searcher {
 		s = new(searcher)
 	}
 	s.ctx, s.engine, s.view, s.set, s.cache, s.opt = ctx, e, v, &e.set, e.cache, opt
-	if mean := float64(v.text) / float64(max(v.docs, 1)); s.scale.k == nil || mean != s.mean {
+	s.census = v.census(opt.Among)
+	if mean := s.census.mean; s.scale.k == nil || mean != s.mean {
 		s.mean, s.scale.k = mean, saturation(mean)
 	}
 	s.vague, s.least, s.limited, s.total = false, false, "", 0
@@ -125,6 +127,7 @@ func (e *engine) release(s *searcher) error {
 	s.phrases.reset(64)
 	clear(s.words)
 	s.ctx, s.engine, s.view, s.set, s.cache, s.opt = nil, nil, nil, nil, nil, Options{}
+	s.census = census{}
 	err := s.err
 	s.err, s.steps = nil, nil
 	e.searchers.Put(s)
