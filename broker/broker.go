@@ -50,6 +50,7 @@ type Broker struct {
 	views     *views
 	lanes     *lanes
 	digest    digest
+	front     *front
 
 	following sync.Mutex // held while the index follows the store
 	setting   sync.Mutex // held while a config is set
@@ -106,7 +107,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 	}
 	b.shown = newShown(b, opt.Bus)
 	b.lg = b.shown.logger(lg).With("broker", name)
-	b.queries = newQueries(b)
+	b.queries, b.front = newQueries(b), newFront(b)
 	defer func() {
 		if err != nil {
 			b.Close()
@@ -149,6 +150,7 @@ func (b *Broker) Close() (err error) {
 }
 
 func (b *Broker) close() (err error) {
+	b.front.close()
 	if b.index != nil {
 		b.index.release()
 		<-b.index.closed
@@ -191,6 +193,7 @@ func (b *Broker) rule(text string) (ruling, error) {
 // use puts a config in force: new sources are due at once, others when they
 // were, those that are no more stop.
 func (b *Broker) use(r ruling) {
+	b.front.use(r.backends)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.sources

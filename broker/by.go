@@ -182,6 +182,9 @@ const narrowing = 1000
 // which no two have the same.
 func (p page) writeRefine(ctx context.Context, w io.Writer) error {
 	return p.write(w, func(w *bufio.Writer) error {
+		if p.far != nil {
+			return p.writeFarRefine(ctx, w)
+		}
 		var attrs []index.Attribute
 		err := p.b.using(func(h *held) (err error) {
 			attrs, err = h.Attributes(ctx)

@@ -24,8 +24,9 @@ type config struct {
 	stop     map[string]bool // words that a query without operators goes without
 	external external
 	limits   map[string]ndb.Entry // of users; "" is all
-	common   int                  // and words in more than so many of a hundred objects; 0: none
-	imported imported             // what was made of a Collection.conf
+	backends []backendConfig
+	common   int      // and words in more than so many of a hundred objects; 0: none
+	imported imported // what was made of a Collection.conf
 }
 
 // An indexConfig is how the index is made and asked.
@@ -125,7 +126,7 @@ func parseConfig(text string) (*config, error) {
 	seen := make(map[string]int)
 	for _, e := range entries {
 		key := e.First().Key
-		if key != "source" && key != "weight" && key != "limits" {
+		if key != "source" && key != "weight" && key != "limits" && key != "backend" {
 			if line := seen[key]; line != 0 {
 				return nil, e.Errorf(e.First(), "%s: already in line %d", key, line)
 			}
@@ -161,6 +162,8 @@ func (c *config) entry(e ndb.Entry) (err error) {
 		return c.stopping(e)
 	case "limits":
 		return c.limiting(e)
+	case "backend":
+		return c.backing(e)
 	case "gc":
 		p, ok := e.Pair("every")
 		if !ok {
@@ -171,7 +174,7 @@ func (c *config) entry(e ndb.Entry) (err error) {
 		}
 		return only(e, first, p)
 	}
-	return e.Errorf(first, "unknown key '%s'; there are source, ttl, gc, weight, index, external, stopwords and limits", first.Key)
+	return e.Errorf(first, "unknown key '%s'; there are source, ttl, gc, weight, index, external, stopwords, limits and backend", first.Key)
 }
 
 // only refuses pairs other than those.

@@ -222,7 +222,8 @@ func (s *session) ctl() fs.File {
 	return sessionCtl{s, fs.Ctl(s.id("ctl"), s.err.Err,
 		fs.OnText("query TEXT", s.ask),
 		fs.OnText(mannerUsage, s.set),
-		fs.On("page K", s.turn)).Reads(func() string { return s.name + "\n" }).OwnedBy(s.owner)}
+		fs.On("page K", s.turn),
+		fs.On("reset", func(context.Context, []string) error { return s.reset() })).Reads(func() string { return s.name + "\n" }).OwnedBy(s.owner)}
 }
 
 type sessionCtl struct {

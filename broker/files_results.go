@@ -49,6 +49,14 @@ func (d results) object(ctx context.Context, h hit) (fs.Node, error) {
 	return d.file(oid, n.(fs.File)), nil
 }
 
+// at is the node of hit i.
+func (d results) at(ctx context.Context, p page, i int) (fs.Node, error) {
+	if h := p.farHit(i); h != nil && h.from != nil {
+		return d.file(h.oid.String(), p.farFile(i)), nil
+	}
+	return d.object(ctx, p.hit(i))
+}
+
 func (d results) Lookup(ctx context.Context, name string) (fs.Node, error) {
 	if n, ok := d.nodes[name]; ok {
 		return n, nil
@@ -59,7 +67,7 @@ func (d results) Lookup(ctx context.Context, name string) (fs.Node, error) {
 	if !ok || err != nil || n <= p.from || n > p.to || name != p.name(n-1) {
 		return nil, notExist(name)
 	}
-	return d.object(ctx, p.hit(n-1))
+	return d.at(ctx, p, n-1)
 }
 
 func (d results) List(ctx context.Context, after string) iter.Seq2[fs.Entry, error] {
@@ -67,7 +75,7 @@ func (d results) List(ctx context.Context, after string) iter.Seq2[fs.Entry, err
 	return func(yield func(fs.Entry, error) bool) {
 		first := p.from + sort.Search(p.to-p.from, func(i int) bool { return p.name(p.from+i) > after })
 		for i := first; i < p.to; i++ {
-			n, err := d.object(ctx, p.hit(i))
+			n, err := d.at(ctx, p, i)
 			if errors.Is(err, iofs.ErrNotExist) {
 				continue // deleted since the query
 			}
@@ -130,7 +138,7 @@ func (a *answer) files() fs.Dir {
 	}
 	nodes := files(a.all, unchanging, id)
 	nodes["status"] = fs.Text(id("status"), func() string { return lines(a.all().pairs()) })
-	if a.q != nil {
+	if a.q != nil && a.far == nil { // of what back ends have, nobody knows what changed
 		nodes["since"] = a.sinceDir(id)
 	}
 	return results{b: a.b, path: id(""), now: a.all, nodes: nodes, file: func(_ string, f fs.File) fs.Node { return f }}
@@ -194,9 +202,7 @@ type listed struct {
 }
 
 func (d listed) Stat() fs.Stat {
-	h := d.b.hold()
-	defer h.release()
-	return fs.Stat{Path: d.b.namedID("query", d.text, h.Mark(), ""), Mode: 0o555}
+	return fs.Stat{Path: d.b.namedID("query", d.text, d.b.answerMark(), ""), Mode: 0o555}
 }
 
 func (d listed) Lookup(ctx context.Context, name string) (fs.Node, error) {

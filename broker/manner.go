@@ -28,6 +28,8 @@ type manner struct {
 	external string      // table of weights, or no; "": what the config says
 	feedback int         // this many of the best hits name more words to look for
 	among    string      // what words are rare among, as parseAmong reads it; "": this Broker's objects
+
+	via string // front ends that the query has come by
 }
 
 // What rank may be, beside an attribute, or one with a dash before it for the
@@ -68,6 +70,8 @@ func (m *manner) set(e ndb.Entry, p ndb.Pair) (known bool, err error) {
 		_, err = parseAmong(p.Value)
 	case "external":
 		m.external = index.Attr(p.Value)
+	case "via":
+		m.via = p.Value
 	case "case":
 		m.cased, err = yes(e, p)
 	case "word":
@@ -129,7 +133,7 @@ func yes(e ndb.Entry, p ndb.Pair) (bool, error) {
 // pairs are the manner as set takes it, but for limit, which is of pages.
 func (m manner) pairs() []ndb.Pair {
 	return []ndb.Pair{ndb.Of("rank", m.rank), ndb.Of("errors", m.errors), ndb.Of("costs", formatCosts(m.costs)), ndb.Of("feedback", m.feedback), ndb.Of("case", yesOrNo(m.cased)),
-		ndb.Of("word", yesOrNo(!m.inside)), ndb.Of("stem", m.stem), ndb.Of("external", m.external), ndb.Of("among", m.among)}
+		ndb.Of("word", yesOrNo(!m.inside)), ndb.Of("stem", m.stem), ndb.Of("external", m.external), ndb.Of("among", m.among), ndb.Of("via", m.via)}
 }
 
 // byStore tells that the order is none that the index knows.

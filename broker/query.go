@@ -38,6 +38,12 @@ type answer struct {
 	took   time.Duration
 	time   time.Time
 	mark   string // of the index
+
+	// Of a front end: where each hit is, and which back ends are missing in it.
+	far     []farHit
+	missing []string
+	routed  []string // see chosen
+	back    int      // back ends that were asked
 }
 
 type hit struct {
@@ -114,6 +120,14 @@ func (a *answer) past() bool { return a.first > 0 && len(a.hits) == 0 }
 // answer runs a query for a page, counted from 1, of as many hits as the manner
 // says.
 func (b *Broker) answer(ctx context.Context, q query.Node, m manner, page int) (*answer, error) {
+	if b.front.has() {
+		return b.frontAnswer(ctx, q, m, page)
+	}
+	return b.ownAnswer(ctx, q, m, page)
+}
+
+// ownAnswer is answer from this Broker's own objects.
+func (b *Broker) ownAnswer(ctx context.Context, q query.Node, m manner, page int) (*answer, error) {
 	begin := time.Now()
 	opt, left, err := b.asking(ctx, q, m)
 	if err != nil {
@@ -293,6 +307,9 @@ func (p page) each(ctx context.Context, yield func(i int, e store.Entry, o *soif
 // very many shall not keep others from asking. Nothing is held while the reader
 // is waited for.
 func (p page) object(ctx context.Context, i int) (e store.Entry, o soif.Object, err error) {
+	if h := p.farHit(i); h != nil && h.from != nil {
+		return h.object(ctx)
+	}
 	err = p.b.inLane(ctx, func(context.Context) error {
 		body, entry, err := p.b.store.Get(p.hit(i).oid)
 		if err != nil {
@@ -324,16 +341,21 @@ func (p page) line(i int, e store.Entry, o *soif.Object) string {
 	h := p.hit(i)
 	cols := []string{strconv.Itoa(i + 1), fmt.Sprintf("%.3f", h.score), h.oid.String(), or(e.Type, o.Type), o.URL, o.Text("Title")}
 	for _, name := range p.fields {
-		var values []string
-		for v := range o.Values(name) {
-			values = append(values, string(v))
-		}
-		cols = append(cols, strings.Join(values, "; "))
+		cols = append(cols, joined(o, name))
 	}
 	for i, c := range cols {
 		cols[i] = oneLine(c, 500)
 	}
 	return strings.Join(cols, "\t") + "\n"
+}
+
+// joined are the values of an attribute.
+func joined(o *soif.Object, name string) string {
+	var values []string
+	for v := range o.Values(name) {
+		values = append(values, string(v))
+	}
+	return strings.Join(values, "; ")
 }
 
 func or(a, b string) string {
@@ -353,6 +375,9 @@ func oneLine(text string, max int) string {
 
 func (p page) writeHits(ctx context.Context, w io.Writer) error {
 	return p.write(w, func(w *bufio.Writer) error {
+		if p.far != nil {
+			return p.writeFar(ctx, w)
+		}
 		return p.each(ctx, func(i int, e store.Entry, o *soif.Object) error {
 			_, err := w.WriteString(p.line(i, e, o))
 			return err
@@ -386,6 +411,7 @@ func (p page) writeSummary(ctx context.Context, w io.Writer) error {
 		if err != nil {
 			return err
 		}
+		p.tellMissing(w)
 		return p.each(ctx, func(i int, e store.Entry, o *soif.Object) error {
 			w.WriteString(p.line(i, e, o))
 			n := 0
@@ -408,11 +434,11 @@ func (p page) writeSOIF(ctx context.Context, w io.Writer) error {
 	if p.answer == nil {
 		return nil
 	}
-	for _, h := range p.hits[p.from-p.first : p.to-p.first] {
+	for i, h := range p.hits[p.from-p.first : p.to-p.first] {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		body, _, err := p.b.store.Get(h.oid)
+		body, err := p.body(ctx, p.from+i, h.oid)
 		if errors.Is(err, iofs.ErrNotExist) {
 			continue
 		}
@@ -430,6 +456,9 @@ func (p page) writeSOIF(ctx context.Context, w io.Writer) error {
 // hits. What has left the index since has none.
 func (p page) writeWhy(ctx context.Context, w io.Writer) error {
 	return p.write(w, func(w *bufio.Writer) error {
+		if p.far != nil {
+			return p.writeFarWhy(ctx, w)
+		}
 		opt, err := p.b.options(ctx, p.q, p.manner)
 		if err != nil {
 			return err
@@ -478,6 +507,9 @@ const suggestions = 5
 // the query that find nothing: asked again, as writeWhy does.
 func (p page) writeSuggest(ctx context.Context, w io.Writer) error {
 	return p.write(w, func(w *bufio.Writer) error {
+		if p.far != nil {
+			return p.writeFarSuggest(ctx, w)
+		}
 		seen := make(map[string]bool)
 		for _, word := range plainWords(nil, p.q) {
 			folded := string(index.Fold(nil, word.Text))
@@ -573,6 +605,12 @@ func (p page) pairs() []ndb.Pair {
 	pairs = append(pairs, ndb.Of("took", p.took.Round(time.Microsecond)), ndb.Of("time", p.time), ndb.Of("index", p.mark))
 	if p.cut != "" {
 		pairs = append(pairs, ndb.Of("cut", p.cut))
+	}
+	if p.back > 0 {
+		pairs = append(pairs, ndb.Of("backends", fmt.Sprintf("%d/%d", p.back-len(p.missing), p.back)))
+	}
+	for _, who := range p.missing {
+		pairs = append(pairs, ndb.Of("missing", who))
 	}
 	return pairs
 }

@@ -118,6 +118,19 @@ func (s *session) run(ctx context.Context, q query.Node, m manner, page int) err
 	return nil
 }
 
+// reset makes a session what it was when it was made.
+func (s *session) reset() error {
+	if err := s.use(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.answer, s.manner, s.page, s.fields = nil, plain(), 1, nil
+	s.vers++
+	s.mu.Unlock()
+	s.keep()
+	return nil
+}
+
 // turn shows another page; one that the answer has not is asked for.
 func (s *session) turn(ctx context.Context, arg []string) error {
 	if err := s.use(); err != nil {
@@ -500,9 +513,7 @@ const unlisted = "\x00"
 // or asks.
 func (s *queries) again(ctx context.Context, canonical string, walk bool, ask func() (*answer, error)) (a *answer, err error) {
 	s.b.settle(ctx)
-	h := s.b.hold()
-	mark := h.Mark()
-	h.release()
+	mark := s.b.answerMark()
 	if a = s.kept(canonical, mark); a == nil {
 		if a, err = ask(); err != nil {
 			return nil, err

@@ -61,6 +61,9 @@ func (b *Broker) status() string {
 	for _, path := range slices.Sorted(maps.Keys(b.sources)) {
 		line(b.sources[path].pairs(b.stopped)...)
 	}
+	for _, k := range b.front.figures() {
+		line(k...)
+	}
 	for _, pairs := range b.config.ignoredLines() {
 		line(pairs...)
 	}
