@@ -68,3 +68,12 @@ func Bounds(low, high string) (kind byte, from, to float64) {
 	}
 	return r.kind, from, to
 }
+
+// Last is not below any key of the range; where the range is open, it is below
+// the keys of the next kind.
+func (r *KeyRange) Last() []byte {
+	if r.high == nil {
+		return []byte{r.kind + 1}
+	}
+	return r.high
+}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bytes"
 	"cmp"
 	"slices"
 
@@ -9,10 +10,11 @@ import (
 )
 
 // A key is something a document may have: a word, a word within an attribute,
-// or an attribute with whatever in it.
+// a value of an attribute within a range, or an attribute with whatever in it.
 type key struct {
-	attr string // "": in any
-	word string // "": the attribute is there
+	attr string          // "": in any
+	word string          // "": the attribute is there
+	keys *index.KeyRange // nil: with any value
 }
 
 // A guard are keys of which a document has at least one if a query matches it.
@@ -77,6 +79,9 @@ func (g *guarding) of(q query.Node, attr string) guard {
 	case query.Bag:
 		return g.any(q, attr)
 	case query.Compare, query.Range:
+		if r, err := index.NewKeyRange(q); err == nil && attr != "" {
+			return guard{{attr: attr, keys: &r}}
+		}
 		return presence(attr)
 	}
 	return nil // Not, and patterns: nothing that has to be there as it is
@@ -94,7 +99,7 @@ func (g *guarding) text(text, attr string) guard {
 	var all []guard
 	index.Words(text, func(w *index.Word) bool {
 		if !w.Whole && !(g.noNumbers && digits(w.Text)) { // its parts came before it
-			all = append(all, guard{{attr, stemmed(g.stem, w.Text)}})
+			all = append(all, guard{{attr: attr, word: stemmed(g.stem, w.Text)}})
 		}
 		return true
 	})
@@ -153,12 +158,28 @@ func (g *guarding) rarest(all []guard) (least guard) {
 // and with an attribute.
 const (
 	unknownWord = 1 << 16
+	oneValue    = 1 << 18
+	someValues  = 1 << 22
+	manyValues  = 1 << 26
 	anyValue    = 1 << 30
 )
+
+// width is what is taken for the number of documents with a value in a range.
+func width(keys *index.KeyRange) int {
+	switch first, last := keys.First(), keys.Last(); {
+	case bytes.Equal(first, last):
+		return oneValue
+	case len(first) == 1 || len(last) == 1: // open
+		return manyValues
+	}
+	return someValues
+}
 
 func (g *guarding) cost(own guard) (cost int) {
 	for _, k := range own {
 		switch {
+		case k.keys != nil:
+			cost += width(k.keys)
 		case k.word == "":
 			cost += anyValue
 		case g.docs != nil:

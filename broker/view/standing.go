@@ -10,7 +10,7 @@ import (
 
 // Standing are queries that stand, each under a number: a document is handed to
 // all of them at once. Most are never looked at: a query is tried on a document
-// only when that has one of its words (see guard). Its methods may be called
+// only when that has one of its words or values (see guard). Its methods may be called
 // concurrently.
 type Standing struct {
 	how  Manner
@@ -20,6 +20,7 @@ type Standing struct {
 	all   map[uint32]*standing
 	words map[string]*holders    // by the words of guards
 	attrs map[string][]*standing // whose guard is that an attribute is there
+	spans map[string]*spans      // whose guard is a value of an attribute
 	bare  []*standing            // without a guard: tried on all documents
 }
 
@@ -50,7 +51,7 @@ type Manner struct {
 // NewStanding makes an empty set. docs estimates how many documents have a word,
 // for the choice of guards; it may be nil.
 func NewStanding(how Manner, docs func(word string) int) *Standing {
-	return &Standing{how: how, docs: docs, all: make(map[uint32]*standing), words: make(map[string]*holders), attrs: make(map[string][]*standing)}
+	return &Standing{how: how, docs: docs, all: make(map[uint32]*standing), words: make(map[string]*holders), attrs: make(map[string][]*standing), spans: make(map[string]*spans)}
 }
 
 // Put has a query stand under a number, in place of one that did. An error
@@ -78,9 +79,26 @@ func (s *Standing) Put(id uint32, q query.Node) error {
 	n.guard = guards[0]
 	s.use(n, guards)
 	for _, k := range n.guard {
+		if k.keys != nil {
+			s.addSpan(k, n)
+			continue
+		}
 		s.edit(k, func(list []*standing) []*standing { return append(list, n) })
 	}
 	return nil
+}
+
+func (s *Standing) addSpan(k key, n *standing) {
+	if s.spans[k.attr] == nil {
+		s.spans[k.attr] = new(spans)
+	}
+	s.spans[k.attr].add(k.keys, n)
+}
+
+func (s *Standing) dropSpan(k key, n *standing) {
+	if s.spans[k.attr].drop(k.keys, n); s.spans[k.attr].root == nil {
+		delete(s.spans, k.attr)
+	}
 }
 
 // use enters the words of the guards of a query.
@@ -148,6 +166,10 @@ func (s *Standing) drop(id uint32) {
 	}
 	s.bare = without(s.bare)
 	for _, k := range n.guard {
+		if k.keys != nil {
+			s.dropSpan(k, n)
+			continue
+		}
 		s.edit(k, without)
 	}
 	for _, word := range n.words {
@@ -180,17 +202,27 @@ func (s *Standing) candidates(fields []index.Field) []*standing {
 	maybe := slices.Clone(s.bare)
 	seen := make(map[*standing]struct{})
 	there := make(map[*holders]struct{})
-	add := func(list []*standing) {
-		for _, n := range list {
-			if _, ok := seen[n]; !ok {
-				seen[n] = struct{}{}
-				maybe = append(maybe, n)
-			}
+	one := func(n *standing) {
+		if _, ok := seen[n]; !ok {
+			seen[n] = struct{}{}
+			maybe = append(maybe, n)
 		}
 	}
+	add := func(list []*standing) {
+		for _, n := range list {
+			one(n)
+		}
+	}
+	var buf []byte
 	for i := range fields {
 		attr := index.Attr(fields[i].Name)
 		add(s.attrs[attr])
+		if in := s.spans[attr]; in != nil {
+			buf = index.Keys(buf, fields[i].Text, func(key []byte) bool {
+				in.root.around(key, one)
+				return true
+			})
+		}
 		if len(s.words) == 0 {
 			continue
 		}

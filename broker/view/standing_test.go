@@ -58,7 +58,9 @@ func randomQuery(r *rand.Rand, depth int) string {
 	case 5:
 		return `title : (` + word() + " or not " + word() + ")"
 	case 6:
-		return "size > " + fmt.Sprint(r.IntN(100))
+		forms := []string{"size > N", "size < N", "size = N", "size : N..50", "size : ..N", "size : N..N", "title = alpha and size >= N",
+			"size <= N or title >= beta", "size : 2001-01-01..2001-02-01", "not size > N", "title >= gamma"}
+		return strings.ReplaceAll(forms[r.IntN(len(forms))], "N", fmt.Sprint(r.IntN(100)))
 	case 7:
 		return string([]rune(word())[:1]) + "*"
 	case 8:
@@ -148,7 +150,8 @@ func TestFewAreTried(t *testing.T) {
 		{fields("text", "common"), 2},                // not c, /x.*y/
 		{fields("text", "common rare"), 4},           // and both with rare
 		{fields("text", "fuse"), 2},                  // not in the title
-		{fields("title", "fuse", "size", "1"), 4},    // the title, the size
+		{fields("title", "fuse", "size", "1"), 3},    // the title; the size is too little
+		{fields("title", "box", "size", "6"), 3},     // the size
 		{fields("text", "b a"), 3},                   // a or b, once
 		{fields("text", "the common cold is in"), 3}, // by the or cold
 	} {
@@ -162,7 +165,7 @@ func TestFewAreTried(t *testing.T) {
 	for i := range 8 {
 		s.Drop(uint32(i))
 	}
-	if len(s.words)+len(s.attrs)+len(s.bare)+len(s.all) != 0 {
+	if len(s.words)+len(s.attrs)+len(s.spans)+len(s.bare)+len(s.all) != 0 {
 		t.Errorf("something is left of queries that were dropped: %v %v", s.words, s.attrs)
 	}
 }
@@ -204,6 +207,40 @@ func BenchmarkMatch(b *testing.B) {
 			text.WriteString(word() + " ")
 		}
 		doc := fields("url", "http://x/y", "type", "PDF", "author", word(), "title", word()+" "+word(), "full-text", text.String())
+		b.Run(fmt.Sprintf("queries=%d", n), func(b *testing.B) {
+			var tried, found int
+			for b.Loop() {
+				ids, n := s.Match(doc)
+				tried, found = n, len(ids)
+			}
+			b.ReportMetric(float64(tried), "tried")
+			b.ReportMetric(float64(found), "found")
+		})
+	}
+}
+
+// BenchmarkMatchRanges is the same where all queries are ranges of sizes and
+// dates, of which one in a thousand or so holds a value.
+func BenchmarkMatchRanges(b *testing.B) {
+	for _, n := range []int{100, 10_000} {
+		r := rand.New(rand.NewPCG(1, 2))
+		s := NewStanding(Manner{}, nil)
+		for i := range n {
+			low := r.IntN(1_000_000)
+			text := fmt.Sprintf("size : %d..%d", low, low+r.IntN(2000))
+			switch i % 4 {
+			case 0:
+				text = fmt.Sprintf("date : 20%02d-%02d-01..20%[1]02d-%[2]02d-05", r.IntN(100), 1+r.IntN(12))
+			case 1:
+				text = fmt.Sprintf("author = smith%d", r.IntN(n))
+			case 2:
+				text += " and date > 2001-01-01"
+			}
+			if err := s.Put(uint32(i), parse(b, text)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		doc := fields("size", "500000", "date", "2026-03-02", "author", "smith7", "title", "a title of some words", "full-text", strings.Repeat("words of a text ", 100))
 		b.Run(fmt.Sprintf("queries=%d", n), func(b *testing.B) {
 			var tried, found int
 			for b.Loop() {
