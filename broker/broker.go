@@ -20,6 +20,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -104,6 +105,9 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 	b := &Broker{dir: dir, name: name, open: opt.Open, registers: opt.Registry, lanes: opt.lanes, wake: make(chan struct{}, 1), sources: make(map[string]*source), damaged: make(map[store.OID]struct{}), again: make(chan struct{}), followed: make(chan struct{}), started: time.Now()}
 	if b.lanes == nil {
 		b.lanes = newLanes()
+	}
+	if err := errors.Join(clearNew(dir), clearNew(filepath.Join(dir, "index"))); err != nil {
+		return nil, err
 	}
 	b.shown = newShown(b, opt.Bus)
 	b.lg = b.shown.logger(lg).With("broker", name)
@@ -270,6 +274,20 @@ func writeFile(path string, text []byte) error {
 		return err
 	}
 	return d.Sync()
+}
+
+// clearNew removes what a crash has left of writeFile in a folder.
+func clearNew(dir string) error {
+	list, err := os.ReadDir(dir)
+	if errors.Is(err, iofs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range list {
+		if strings.HasSuffix(e.Name(), ".new") && e.Type().IsRegular() {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
 }
 
 // poke has the scheduler look again.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -77,7 +78,8 @@ type server struct {
 	addr string
 }
 
-func startServer(t *testing.T, dir string) *server {
+// spawn starts the program, and does not wait until it is ready.
+func spawn(t *testing.T, dir string) (*exec.Cmd, io.Reader) {
 	t.Helper()
 	exe, err := exec.LookPath("harvest")
 	if err != nil {
@@ -93,6 +95,12 @@ func startServer(t *testing.T, dir string) *server {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	return cmd, out
+}
+
+func startServer(t *testing.T, dir string) *server {
+	t.Helper()
+	cmd, out := spawn(t, dir)
 	b := make([]byte, 4096)
 	n, err := out.Read(b)
 	if err != nil {

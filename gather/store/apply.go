@@ -573,6 +573,9 @@ func (s *Store) publish(g *group, frames []frameInfo) {
 	for _, it := range g.items {
 		t.put(it.row)
 		s.totals.count(it)
+		if it.op == soif.Refresh {
+			s.refreshed = it.row.Seq
+		}
 	}
 	t.frames = append(t.frames, frames...)
 	s.markTime(g.now, g.items[0].row.Seq-1)

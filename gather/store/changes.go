@@ -10,6 +10,7 @@ import (
 	"io"
 	iofs "io/fs"
 	"iter"
+	"math"
 	"slices"
 	"time"
 
@@ -106,8 +107,10 @@ func (s *Store) checkCursor(c Cursor) error {
 // Changes yields the latest change of each object that changed after the cursor,
 // in the order of their numbers, as far as there were any at the call. Objects
 // that change meanwhile may be left out: their new change is after the cursor of
-// the call, and Changes from there has it. A cursor without changes before it
-// yields no deletions. Cursors that ParseCursor refuses are refused here too.
+// the call, and Changes from there has it. One that is only refreshed meanwhile
+// is not left out, since from there it would be told as no more than that; it has
+// the number of the change it had. A cursor without changes before it yields no
+// deletions. Cursors that ParseCursor refuses are refused here too.
 func (s *Store) Changes(ctx context.Context, after Cursor) iter.Seq2[Record, error] {
 	return s.changes(ctx, after, s.Cursor().Seq, 0)
 }
@@ -116,10 +119,10 @@ func (s *Store) Changes(ctx context.Context, after Cursor) iter.Seq2[Record, err
 func (s *Store) changes(ctx context.Context, after Cursor, until uint64, op soif.Op) iter.Seq2[Record, error] {
 	return func(yield func(Record, error) bool) {
 		err := s.checkCursor(after)
-		at := after.Seq
-		for err == nil && at < until {
+		w := changeWalk{s: s, at: after.Seq, until: until, seen: until, late: make(map[OID]row)}
+		for err == nil && w.at < until {
 			var rows []row
-			if rows, at, err = s.someChanges(at, until); err != nil {
+			if rows, err = w.next(); err != nil {
 				break
 			}
 			for i := range rows {
@@ -147,48 +150,33 @@ func (r *row) record(after uint64) (Record, bool) {
 	return Record{soif.Update, r.Entry}, true
 }
 
-// someChanges returns rows whose last change is after at, and the number up to
-// which these are all. The tables are looked at before the index: a row that
+// A changeWalk goes through the changes up to a number.
+type changeWalk struct {
+	s         *Store
+	at, until uint64
+	seen      uint64      // the changes after until that the index had are noted up to here
+	late      map[OID]row // what was refreshed after until and changed before
+}
+
+// next returns rows whose last change is after w.at, and moves that to the number
+// up to which these are all. The tables are looked at before the index: a row that
 // moves from one to the other meanwhile is found twice, not never.
-func (s *Store) someChanges(at, until uint64) (rows []row, upTo uint64, err error) {
-	const some = 4 * chunk
-	recent := s.recent(at, until)
-	err = s.view(func(v view) error {
-		c := v.log.Cursor()
-		for k, oid := c.Seek(number(at + 1)); len(k) == 8 && len(oid) == 16; k, oid = c.Next() {
-			seq := binary.BigEndian.Uint64(k)
-			if seq > until {
-				break
-			}
-			if len(rows) == some {
-				upTo = rows[len(rows)-1].Seq
-				break
-			}
-			if len(rows)%forgetEvery == forgetEvery-1 {
-				s.forget(v.log.Tx())
-			}
-			r, ok, err := v.buckets.state(OID(oid))
-			if err != nil {
-				return err
-			}
-			if !ok || r.Seq != seq {
-				return fmt.Errorf("index of change %d: %w", seq, ErrDamaged)
-			}
-			if now, _, err := v.state(r.OID); err != nil {
-				return err
-			} else if now.Seq == seq { // else it changed again, and is among the recent
-				rows = append(rows, r)
-			}
+func (w *changeWalk) next() (rows []row, err error) {
+	recent := w.s.recent(w.at, w.until)
+	for _, r := range w.s.recent(w.until, math.MaxUint64) {
+		w.note(r)
+	}
+	var upTo uint64
+	err = w.s.view(func(v view) (err error) {
+		if rows, upTo, err = w.scan(v); err != nil {
+			return err
 		}
-		return nil
+		return w.refreshes(v)
 	})
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	if upTo == 0 {
-		upTo = until
-	}
-	last := at
+	last := w.at
 	if n := len(rows); n > 0 {
 		last = rows[n-1].Seq
 	}
@@ -197,7 +185,81 @@ func (s *Store) someChanges(at, until uint64) (rows []row, upTo uint64, err erro
 			rows = append(rows, r)
 		}
 	}
-	return rows, upTo, nil
+	n := len(rows)
+	for _, r := range w.late {
+		if r.Body > w.at && r.Body <= upTo {
+			r.Seq = r.Body
+			rows = append(rows, r)
+		}
+	}
+	if n < len(rows) {
+		slices.SortFunc(rows, func(a, b row) int { return cmp.Compare(a.Seq, b.Seq) })
+	}
+	w.at = upTo
+	return rows, nil
+}
+
+// scan reads rows in the order of the log, and the number up to which they are all
+// that the index has.
+func (w *changeWalk) scan(v view) (rows []row, upTo uint64, err error) {
+	const some = 4 * chunk
+	c := v.log.Cursor()
+	for k, oid := c.Seek(number(w.at + 1)); len(k) == 8 && len(oid) == 16; k, oid = c.Next() {
+		seq := binary.BigEndian.Uint64(k)
+		if seq > w.until {
+			break
+		}
+		if len(rows) == some {
+			return rows, rows[len(rows)-1].Seq, nil
+		}
+		if len(rows)%forgetEvery == forgetEvery-1 {
+			w.s.forget(v.log.Tx())
+		}
+		r, ok, err := v.buckets.state(OID(oid))
+		if err != nil {
+			return nil, 0, err
+		}
+		if !ok || r.Seq != seq {
+			return nil, 0, fmt.Errorf("index of change %d: %w", seq, ErrDamaged)
+		}
+		now, _, err := v.state(r.OID)
+		if err != nil {
+			return nil, 0, err
+		}
+		if now.Seq == seq {
+			rows = append(rows, r)
+		} else { // it changed again, and is among the recent or late
+			w.note(now)
+		}
+	}
+	return rows, w.until, nil
+}
+
+// note takes a row for late, if it is one.
+func (w *changeWalk) note(r row) {
+	if !r.gone && r.Seq > w.until && r.Body > w.at && r.Body <= w.until {
+		w.late[r.OID] = r
+	}
+}
+
+// refreshes notes what the index has of after until, if there was a refresh.
+func (w *changeWalk) refreshes(v view) error {
+	w.s.mu.RLock()
+	last := w.s.refreshed
+	w.s.mu.RUnlock()
+	if last <= w.seen {
+		return nil
+	}
+	c := v.log.Cursor()
+	for k, oid := c.Seek(number(w.seen + 1)); len(k) == 8 && len(oid) == 16; k, oid = c.Next() {
+		r, _, err := v.buckets.state(OID(oid))
+		if err != nil {
+			return err
+		}
+		w.note(r)
+		w.seen = binary.BigEndian.Uint64(k)
+	}
+	return nil
 }
 
 // recent returns the rows of the tables with numbers in a range, in order, the

@@ -388,3 +388,57 @@ func TestTogether(t *testing.T) {
 	}
 	checkDigest(t, s)
 }
+
+// TestRefreshedMeanwhile refreshes objects that are new while the changes are
+// read: from the cursor of the call they are told as refreshed, and so are to be
+// told as new before.
+func TestRefreshedMeanwhile(t *testing.T) {
+	const n = 3000
+	for _, flushes := range []bool{false, true} {
+		s := opened(t, Options{})
+		var (
+			oids    []OID
+			changes []Change
+		)
+		for i := range n {
+			changes = append(changes, update(fmt.Sprintf("http://h/%d", i), "text"))
+			oids = append(oids, changes[i].OID)
+		}
+		apply(t, s, changes...)
+		must := func(err error) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		must(s.flush())
+		seen := make(map[OID]int)
+		i, last, end := 0, uint64(0), s.Cursor()
+		for rec, err := range s.Changes(context.Background(), Cursor{}) {
+			must(err)
+			if rec.Op != soif.Update || rec.Entry.Seq <= last || rec.Entry.Seq > end.Seq {
+				t.Fatalf("got %v of change %d after %d, want an update up to %d", rec.Op, rec.Entry.Seq, last, end.Seq)
+			}
+			last = rec.Entry.Seq
+			seen[rec.Entry.OID]++
+			if i%100 == 0 {
+				j := n - 1 - i/2
+				apply(t, s, Change{Op: soif.Refresh, OID: oids[j], Updated: time.Unix(2e9, 0)})
+				if flushes {
+					must(s.flush())
+				}
+			}
+			i++
+		}
+		for i, oid := range oids {
+			if seen[oid] != 1 {
+				t.Errorf("flushed %v: object %d: told %d times, want once", flushes, i, seen[oid])
+			}
+		}
+		for rec, err := range s.Changes(context.Background(), end) {
+			must(err)
+			if rec.Op != soif.Refresh {
+				t.Errorf("got %v after the call, want a refresh", rec.Op)
+			}
+		}
+	}
+}

@@ -80,6 +80,7 @@ type Store struct {
 	active      *table // where changes go
 	entering    *table // what is being entered into the index, or nil
 	totals      totals
+	refreshed   uint64  // the last refresh since Open
 	filter      *filter // what the index has, or nil when that is not known
 	end         place   // how far the tables go
 	segs        map[uint32]*segment
