@@ -321,7 +321,7 @@ func (b *Broker) keepIndexed(ctx context.Context) {
 	defer b.follows.Store(false)
 	for fails := 0; ctx.Err() == nil; {
 		seq := b.store.Cursor().Seq
-		err := b.catchUp(ctx)
+		err := b.bring(ctx, true)
 		if err != nil && ctx.Err() == nil {
 			fails++
 			b.lg.Error("index", "err", err)
@@ -360,11 +360,18 @@ func (b *Broker) await(ctx context.Context, seq uint64) {
 	cancel()
 }
 
-// catchUp is follow, which it begins anew if that was asked for, with its
-// outcome noted.
-func (b *Broker) catchUp(ctx context.Context) error {
+// catchUp brings the index to where the store is. While Run is running it is Run's
+// to make it anew: an rm that waits for the index waits for no more than the old one.
+func (b *Broker) catchUp(ctx context.Context) error { return b.bring(ctx, !b.follows.Load()) }
+
+// bring is follow with its outcome noted. If anew is true the index is made anew
+// before, if that was asked for.
+func (b *Broker) bring(ctx context.Context, anew bool) error {
 	b.mu.Lock()
-	anew := b.reindex
+	anew = anew && b.reindex && !b.rebuilding
+	if anew {
+		b.reindex, b.rebuilding = false, true
+	}
 	b.mu.Unlock()
 	var err error
 	if anew {

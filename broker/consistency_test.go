@@ -87,3 +87,32 @@ func TestLostDeletion(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
+
+// TestRefreshedSince has index and views follow in steps, with an object that was
+// refreshed after the step in which it was new: it is told as refreshed only.
+func TestRefreshedSince(t *testing.T) {
+	w := newWorld(t)
+	b := w.broker(t.TempDir(), "")
+	must(t, b.follow(ctx))
+	_, err := b.views.make("v", "")
+	must(t, err)
+	must(t, b.views.setQuery(ctx, "v", "word"))
+	apply(t, b.store, update(object("http://a/early", "t", "word")))
+	var rest []store.Change
+	for i := range viewsTogether + 10 {
+		rest = append(rest, update(object(fmt.Sprintf("http://a/%d", i), "t", "word")))
+	}
+	apply(t, b.store, rest...)
+	apply(t, b.store, store.Change{Op: soif.Refresh, OID: oid("http://a/early")})
+	h := b.hold()
+	defer h.release()
+	for more := true; more; {
+		more, err = b.feed(ctx, h, viewsTogether)
+		must(t, err)
+	}
+	finds(t, b, `url = "http://a/early"`, "http://a/early")
+	must(t, b.views.follow(ctx))
+	if in, err := b.views.set.Has("v", index.ID(oid("http://a/early"))); !in || err != nil {
+		t.Errorf("view: got %v, %v, want the object in it", in, err)
+	}
+}

@@ -77,9 +77,11 @@ func (b *Broker) marked(e index.Engine) (store.Cursor, error) {
 }
 
 // feed hands an index the next changes, at most so many, and says whether
-// there were more.
-func (b *Broker) feed(ctx context.Context, e index.Engine, most int) (more bool, err error) {
-	after, err := b.marked(e)
+// there were more. When it stops at a change, an object that was changed before it
+// and refreshed after is told the next time as refreshed only: all but those that
+// some feed to the end has given are taken for changed.
+func (b *Broker) feed(ctx context.Context, h *held, most int) (more bool, err error) {
+	after, err := b.marked(h)
 	if err != nil {
 		return false, err
 	}
@@ -103,6 +105,10 @@ func (b *Broker) feed(ctx context.Context, e index.Engine, most int) (more bool,
 			b.damage(oid, false)
 			gone = append(gone, oid)
 			deletes = append(deletes, index.ID(oid))
+		case soif.Refresh:
+			if rec.Entry.Body > h.whole {
+				puts = append(puts, oid)
+			}
 		case soif.Update:
 			puts = append(puts, oid)
 		}
@@ -123,11 +129,14 @@ func (b *Broker) feed(ctx context.Context, e index.Engine, most int) (more bool,
 	}
 	mark := store.Cursor{Epoch: b.store.Cursor().Epoch, Seq: seq}.String()
 	var damaged []index.ID
-	if err := e.Apply(ctx, b.documents(ctx, puts, &damaged), deletes, mark); err != nil {
+	if err := h.Apply(ctx, b.documents(ctx, puts, &damaged), deletes, mark); err != nil {
 		return false, err
 	}
 	if len(damaged) > 0 {
-		err = e.Apply(ctx, nil, damaged, mark)
+		err = h.Apply(ctx, nil, damaged, mark)
+	}
+	if err == nil && !more {
+		h.whole = until
 	}
 	return more, err
 }

@@ -63,7 +63,8 @@ type held struct {
 	users  atomic.Int64 // and one while it is the Broker's
 	once   sync.Once
 	closed chan struct{}
-	err    error // of closing, when closed is
+	err    error  // of closing, when closed is
+	whole  uint64 // what has changed up to here it was given, by a feed to the end; see feed
 }
 
 // release gives up what hold gave. Who holds an index of a Broker that is
@@ -321,11 +322,9 @@ func (b *Broker) check(ctx context.Context) error {
 // brought up to date again, so that what is new is found meanwhile too.
 const rebuildStep = 8 << 10
 
-// rebuild makes the index anew, while the old one answers.
+// rebuild makes the index anew, while the old one answers. The caller has set
+// rebuilding: two at once would make the same folder.
 func (b *Broker) rebuild(ctx context.Context) (err error) {
-	b.mu.Lock()
-	b.reindex, b.rebuilding = false, true
-	b.mu.Unlock()
 	defer func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()

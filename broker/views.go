@@ -33,6 +33,7 @@ type views struct {
 	set *view.Views
 
 	filling sync.Mutex    // held by the one that follows or fills
+	whole   uint64        // as in held, for who holds filling
 	wake    chan struct{} // some view is not filled
 
 	mu      sync.Mutex // guards what follows, and nothing that waits
@@ -194,11 +195,13 @@ func (v *views) take(ctx context.Context) (more bool, err error) {
 		url     = make(map[index.ID]string)
 		last    = until.Seq
 	)
+	whole := true
 	for rec, err := range v.b.store.Changes(ctx, after) {
 		if err != nil {
 			return false, err
 		}
 		if rec.Entry.Seq > until.Seq {
+			whole = false
 			break
 		}
 		if len(changes)+len(oids) == viewsTogether {
@@ -210,10 +213,13 @@ func (v *views) take(ctx context.Context) (more bool, err error) {
 		switch rec.Op {
 		case soif.Delete:
 			changes = append(changes, view.Change{ID: index.ID(oid)})
+		case soif.Refresh:
+			if rec.Entry.Body <= v.whole {
+				continue
+			}
+			oids = append(oids, oid)
 		case soif.Update:
 			oids = append(oids, oid)
-		default:
-			continue
 		}
 		url[index.ID(oid)] = rec.Entry.URL
 	}
@@ -228,6 +234,9 @@ func (v *views) take(ctx context.Context) (more bool, err error) {
 	events, err := v.set.Apply(store.Cursor{Epoch: until.Epoch, Seq: last}.String(), append(changes, updates...))
 	if err != nil {
 		return false, err
+	}
+	if whole && !more {
+		v.whole = until.Seq
 	}
 	v.mu.Lock()
 	v.spent += time.Since(begin)

@@ -28,18 +28,7 @@ func (k *killBroker) remembers() {
 	k.objectsAreThere()
 	k.sessionsAreThere()
 	k.viewsAreThere()
-	k.was = k.doing
 	k.doing = [4]string{}
-}
-
-func (k *killBroker) history(url string) string {
-	for _, s := range k.src {
-		if v := s.version[url]; v != nil {
-			o := k.wanted()[url]
-			return fmt.Sprint(v, " cursor ", s.cursor, store.ID(url, "g@"+s.name), o.Text("Full-Text"))
-		}
-	}
-	return "?"
 }
 
 func (k *killBroker) configIsThere() {
@@ -263,20 +252,6 @@ func (k *killBroker) counts(dir string, match func(o *soif.Object) bool) {
 	slices.Sort(want)
 	if !slices.Equal(got, want) {
 		k.t.Errorf("round %d: %s: got %d hits, want %d: %s", k.round, dir, len(got), len(want), differing(got, want))
-		for _, u := range got {
-			if !slices.Contains(want, u) {
-				k.t.Logf("one too many: %s %v", u, k.history(u))
-			}
-		}
-		for _, u := range want {
-			if !slices.Contains(got, u) {
-				k.t.Logf("missing: %s %v", u, k.history(u))
-			}
-		}
-		ev, _ := k.read("broker/b/" + dir + "/events")
-		k.t.Logf("%s", ev)
-		ed, _ := k.read("broker/b/" + dir + "/edits")
-		k.t.Logf("%s doing %q", ed, k.was)
 	}
 }
 

@@ -76,7 +76,6 @@ type killBroker struct {
 	views    map[string]killView // as acknowledged
 	sessions map[string]string   // name: query
 	config   string
-	was      [4]string
 	doing    [4]string // what each worker has begun and not had an answer to
 
 	mu   sync.Mutex
