@@ -48,6 +48,7 @@ type Broker struct {
 	shown     *shown // its side of the tree, in files.go
 	registers bool   // it is the registry of servers
 	externals externals
+	template  template // how answers are shown to people
 	views     *views
 	lanes     *lanes
 	digest    digest
@@ -142,6 +143,9 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 		return nil, fmt.Errorf("broker %s: %w", name, err)
 	}
 	b.use(r)
+	if err := b.loadTemplate(); err != nil {
+		return nil, fmt.Errorf("broker %s: %w", name, err)
+	}
 	b.queries.load(context.Background())
 	b.shown.build()
 	return b, nil

@@ -10,7 +10,7 @@ import (
 
 // The tree of a Broker:
 //
-//	config translated ctl status stats events log err
+//	config translated template template.translated ctl status stats events log err
 //	objects/ url/ soif soif.zst since/ digest    as gather/store has them
 //	attributes consistency
 //	words            what others route queries by: package route
@@ -92,6 +92,8 @@ func (s *shown) build() {
 	nodes := b.store.Files(b.id, s.bus, b.remove)
 	s.objects = nodes["objects"].(fs.Dir)
 	nodes["config"] = fs.Config(b.id("config"), s.err, b.configText, b.setConfig).Lines(checkLine)
+	nodes["template"] = fs.Config(b.id("template"), s.err, b.template.source, b.setTemplate).Named("template").Removable()
+	nodes["template.translated"] = fs.Text(b.id("template.translated"), b.template.translated)
 	nodes["translated"] = fs.Text(b.id("translated"), b.translated)
 	nodes["ctl"] = fs.Ctl(b.id("ctl"), s.err,
 		fs.On("collect [SOURCE]", func(_ context.Context, arg []string) error { return b.ask(strings.Join(arg, "")) }),

@@ -57,7 +57,11 @@ func (b *Broker) pageFiles(now func() page, vers func() uint32, id func(name str
 		"summary": stream("summary", func(p page) produce { return p.writeSummary }),
 		"soif":    stream("soif", func(p page) produce { return p.writeSOIF }),
 		"why":     stream("why", func(p page) produce { return p.writeWhy }),
-		"plan":    fs.Text(id("plan"), func() string { return now().planText() }),
+		"results.html": pageFile(id("results.html"), func() uint32 { return vers() + b.template.version() }, func() produce {
+			p := now()
+			return func(ctx context.Context, w io.Writer) error { return b.writeHTML(ctx, w, p, "") }
+		}),
+		"plan": fs.Text(id("plan"), func() string { return now().planText() }),
 	}
 }
 
@@ -184,6 +188,10 @@ func (s *session) files() fs.Dir {
 	nodes["err"] = s.err.Err
 	nodes["status"] = fs.Text(s.id("status"), s.status)
 	nodes["results"] = s.results()
+	nodes["results.html"] = pageFile(s.id("results.html"), func() uint32 { return s.version() + s.b.template.version() }, func() produce {
+		p := s.shown()
+		return func(ctx context.Context, w io.Writer) error { return s.b.writeHTML(ctx, w, p, "results/") }
+	})
 	return fs.Static(s.id(), nodes)
 }
 

@@ -57,6 +57,7 @@ func (b *Broker) newShownView(w view.View) shownView {
 	nodes := b.pageFiles(f.page, f.vers, func(name string) uint64 { return id(name) })
 	delete(nodes, "why")
 	delete(nodes, "plan")
+	delete(nodes, "results.html")
 	maps.Copy(nodes, map[string]fs.Node{
 		"query": fs.Config(id("query"), s.err, f.query, f.setQuery).Named("query"),
 		"ctl": fs.Ctl(id("ctl"), s.err,

@@ -64,7 +64,7 @@ func (b *Broker) status() string {
 	for _, k := range b.front.figures() {
 		line(k...)
 	}
-	for _, pairs := range b.config.ignoredLines() {
+	for _, pairs := range append(b.config.ignoredLines(), b.template.ignoredLines()...) {
 		line(pairs...)
 	}
 	return t.String()

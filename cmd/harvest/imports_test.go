@@ -64,7 +64,7 @@ var (
 	doors   = []string{"harvest/fs/ninep", "harvest/fs/fuse"}
 	leaves  = []string{
 		"harvest/gather/soif", "harvest/gather/essence/jail", "harvest/gather/essence/unpack", "harvest/gather/fetch", "harvest/gather/dup", "harvest/gather/crawl", "harvest/gather/warc", "harvest/index/match", "harvest/index/query",
-		"harvest/index/segfile", "harvest/broker/provider",
+		"harvest/index/segfile", "harvest/broker/provider", "harvest/broker/page",
 		"harvest/cache/icp", "harvest/replica/topology",
 	}
 	// homes are the packages that may import a dependency, those below them
