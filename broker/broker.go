@@ -53,6 +53,7 @@ type Broker struct {
 	lanes     *lanes
 	digest    digest
 	front     *front
+	router    *router
 
 	following sync.Mutex // held while the index follows the store
 	setting   sync.Mutex // held while a config is set
@@ -112,7 +113,8 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 	}
 	b.shown = newShown(b, opt.Bus)
 	b.lg = b.shown.logger(lg).With("broker", name)
-	b.queries, b.front = newQueries(b), newFront(b)
+	b.queries, b.front, b.router = newQueries(b), newFront(b), newRouter(b)
+	b.front.choose = b.router.choose
 	defer func() {
 		if err != nil {
 			b.Close()
@@ -201,7 +203,7 @@ func (b *Broker) rule(text string) (ruling, error) {
 // use puts a config in force: new sources are due at once, others when they
 // were, those that are no more stop.
 func (b *Broker) use(r ruling) {
-	b.front.use(r.backends)
+	b.router.use(r.config)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.sources
@@ -308,6 +310,7 @@ func (b *Broker) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	wg.Go(func() { b.keepIndexed(ctx) })
 	wg.Go(func() { b.views.run(ctx) })
+	wg.Go(func() { b.router.run(ctx) })
 	b.schedule(ctx, &wg)
 	wg.Wait()
 	return ctx.Err()

@@ -25,6 +25,7 @@ type config struct {
 	external external
 	limits   map[string]ndb.Entry // of users; "" is all
 	backends []backendConfig
+	route    routeConfig
 	common   int      // and words in more than so many of a hundred objects; 0: none
 	imported imported // what was made of a Collection.conf
 }
@@ -164,6 +165,8 @@ func (c *config) entry(e ndb.Entry) (err error) {
 		return c.limiting(e)
 	case "backend":
 		return c.backing(e)
+	case "route":
+		return c.routing(e)
 	case "gc":
 		p, ok := e.Pair("every")
 		if !ok {
@@ -174,7 +177,7 @@ func (c *config) entry(e ndb.Entry) (err error) {
 		}
 		return only(e, first, p)
 	}
-	return e.Errorf(first, "unknown key '%s'; there are source, ttl, gc, weight, index, external, stopwords, limits and backend", first.Key)
+	return e.Errorf(first, "unknown key '%s'; there are source, ttl, gc, weight, index, external, stopwords, limits, backend and route", first.Key)
 }
 
 // only refuses pairs other than those.

@@ -61,7 +61,8 @@ func (b *Broker) pageFiles(now func() page, vers func() uint32, id func(name str
 			p := now()
 			return func(ctx context.Context, w io.Writer) error { return b.writeHTML(ctx, w, p, "") }
 		}),
-		"plan": fs.Text(id("plan"), func() string { return now().planText() }),
+		"plan":   fs.Text(id("plan"), func() string { return now().planText() }),
+		"routed": fs.Text(id("routed"), func() string { return now().routedText() }),
 	}
 }
 

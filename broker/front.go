@@ -124,8 +124,8 @@ type chosen struct {
 // A front is what a Broker keeps of its back ends.
 type front struct {
 	b      *Broker
-	choose func(ctx context.Context, q query.Node, all []string) chosen // nil: all
-	ctx    context.Context                                              // of connections, which outlive a query
+	choose func(q query.Node, m manner, all []string) chosen // nil: all
+	ctx    context.Context                                   // of connections, which outlive a query
 	end    context.CancelFunc
 	asking sync.WaitGroup
 
@@ -188,13 +188,13 @@ func (f *front) pass(m manner) (manner, error) {
 }
 
 // pick gives the back ends to ask.
-func (f *front) pick(ctx context.Context, q query.Node) (list []*backend, c chosen) {
+func (f *front) pick(q query.Node, m manner) (list []*backend, c chosen) {
 	f.mu.Lock()
 	all := maps.Clone(f.all)
 	f.mu.Unlock()
 	paths := slices.Sorted(maps.Keys(all))
 	if f.choose != nil && len(paths) > 0 {
-		if c = f.choose(ctx, q, paths); c.ask != nil {
+		if c = f.choose(q, m, paths); c.ask != nil {
 			paths = c.ask
 		}
 	}
@@ -226,7 +226,7 @@ func (f *front) ask(ctx context.Context, q query.Node, opt askOptions) ([]outcom
 	if err != nil {
 		return nil, chosen{}, err
 	}
-	list, c := f.pick(ctx, q)
+	list, c := f.pick(q, opt.manner)
 	opt.manner, opt.among = m, c.among
 	out := make(chan outcome, len(list))
 	for _, k := range list {

@@ -38,6 +38,9 @@ func (b *Broker) frontAnswer(ctx context.Context, q query.Node, m manner, page i
 		return nil, err
 	}
 	a.routed, a.back = c.routed, len(got)
+	if opt.manner.among == "" {
+		opt.manner.among = c.among
+	}
 	if b.store.Count() > 0 {
 		own, err := b.ownHits(ctx, q, opt)
 		if err != nil {

@@ -24,7 +24,7 @@ func (p page) texts(ctx context.Context, file string, most int) (out []string) {
 		return nil
 	}
 	m.limit = 0
-	list, c := p.b.front.pick(ctx, p.q)
+	list, c := p.b.front.pick(p.q, p.manner)
 	texts := make([]string, len(list))
 	done := make(chan int, len(list))
 	for i, k := range list {
@@ -120,7 +120,7 @@ func (p page) writeFarSuggest(ctx context.Context, w *bufio.Writer) error {
 			seen[word] = true
 		}
 	}
-	asked, _ := p.b.front.pick(ctx, p.q)
+	asked, _ := p.b.front.pick(p.q, p.manner)
 	sum := sums(texts, 3, 3)
 	for _, key := range slices.SortedFunc(maps.Keys(sum), func(x, y string) int { return cmp.Or(sum[y]-sum[x], cmp.Compare(x, y)) }) {
 		if word, _, _ := strings.Cut(key, "\t"); words[word] == len(asked) {

@@ -64,6 +64,9 @@ func (b *Broker) status() string {
 	for _, k := range b.front.figures() {
 		line(k...)
 	}
+	for _, k := range b.router.figures() {
+		line(k...)
+	}
 	for _, pairs := range append(b.config.ignoredLines(), b.template.ignoredLines()...) {
 		line(pairs...)
 	}

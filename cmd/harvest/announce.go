@@ -81,21 +81,23 @@ func (p *process) describe(kind, name string, st ndb.Entry, addrs []string) soif
 		value, _ := st.Get(key)
 		add("Service-"+strings.ToUpper(key[:1])+key[1:], value)
 	}
-	add("Source-URL", strings.Join(p.sources(path), "\n"))
+	sources, asked := p.sources(path)
+	add("Source-URL", strings.Join(sources, "\n"))
+	add("Backends", strings.Join(asked, "\n"))
 	add("Time-to-Live", fmt.Sprint(int(announceTTL/time.Second)))
 	return o
 }
 
 // sources are what a service takes from: roots and leaves of a Gatherer, sources
-// of a Broker.
-func (p *process) sources(path string) (list []string) {
+// of a Broker; and whom a Broker asks.
+func (p *process) sources(path string) (list, asked []string) {
 	text, err := iofs.ReadFile(fs.IO(context.Background(), p.root), path+"/config")
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	entries, err := ndb.Parse(string(text))
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	for _, e := range entries {
 		switch e.First().Key {
@@ -107,7 +109,13 @@ func (p *process) sources(path string) (list []string) {
 			if path, ok := e.Get("path"); ok {
 				list = append(list, path)
 			}
+		case "backend", "route":
+			for _, key := range []string{"path", "registry"} {
+				if path, ok := e.Get(key); ok {
+					asked = append(asked, path)
+				}
+			}
 		}
 	}
-	return list
+	return list, asked
 }
