@@ -44,6 +44,7 @@ type Broker struct {
 	open      Opener
 	store     *store.Store
 	registry  *registry
+	shortcuts shortcuts
 	queries   *queries
 	shown     *shown // its side of the tree, in files.go
 	registers bool   // it is the registry of servers
@@ -145,7 +146,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 		return nil, fmt.Errorf("broker %s: %w", name, err)
 	}
 	b.use(r)
-	if err := b.loadTemplate(); err != nil {
+	if err = errors.Join(b.loadTemplate(), b.openShortcuts()); err != nil {
 		return nil, fmt.Errorf("broker %s: %w", name, err)
 	}
 	b.queries.load(context.Background())
@@ -161,6 +162,9 @@ func (b *Broker) Close() (err error) {
 
 func (b *Broker) close() (err error) {
 	b.front.close()
+	if b.shortcuts.set != nil {
+		b.shortcuts.set.Close()
+	}
 	if b.index != nil {
 		b.index.release()
 		<-b.index.closed

@@ -25,6 +25,7 @@ import (
 
 	"harvest/broker/provider"
 	"harvest/fs"
+	"harvest/gather/essence/jail"
 	"harvest/gather/soif"
 	"harvest/gather/store"
 	"harvest/index"
@@ -885,6 +886,7 @@ func TestQueriesAgainstScan(t *testing.T) {
 }
 
 func TestMain(m *testing.M) {
+	jail.Main()
 	if dir := os.Getenv("BROKER_CHILD"); dir != "" {
 		child(dir)
 	}

@@ -116,6 +116,7 @@ func (s *shown) build() {
 	nodes["as"] = s.asFiles()
 	nodes["views"] = viewsDir{b: b}
 	nodes["by"] = byDir{b: b}
+	nodes["shortcuts"] = b.shortcutsDir()
 	if b.registers {
 		nodes["register"] = registerFile{b}
 	}

@@ -124,7 +124,7 @@ func (d byValue) files(ctx context.Context) (fs.Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("by: %w", err)
 	}
-	return a.files(), nil
+	return a.files(""), nil
 }
 
 func (d byValue) Lookup(ctx context.Context, name string) (fs.Node, error) {

@@ -193,6 +193,7 @@ func (s *session) files() fs.Dir {
 		p := s.shown()
 		return func(ctx context.Context, w io.Writer) error { return s.b.writeHTML(ctx, w, p, "results/") }
 	})
+	nodes["shortcuts"] = s.b.shortcutFiles(s.asked, func(name string) uint64 { return s.id(name) })
 	return fs.Static(s.id(), nodes)
 }
 

@@ -125,11 +125,12 @@ func (d namedDir) Lookup(ctx context.Context, name string) (fs.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("q: %w", err)
 	}
-	return a.files(), nil
+	return a.files(text), nil
 }
 
-// files are those of an answer that stays what it is.
-func (a *answer) files() fs.Dir {
+// files are those of an answer that stays what it is, to a query that was written
+// as text.
+func (a *answer) files(text string) fs.Dir {
 	asked := a.asked()
 	id := func(name string) uint64 { return a.b.namedID(asked.Key, asked.Value, a.mark, name) }
 	files := a.b.queryFiles
@@ -140,6 +141,7 @@ func (a *answer) files() fs.Dir {
 	nodes["status"] = fs.Text(id("status"), func() string { return lines(a.all().pairs()) })
 	if a.q != nil && a.far == nil { // of what back ends have, nobody knows what changed
 		nodes["since"] = a.sinceDir(id)
+		nodes["shortcuts"] = a.b.shortcutFiles(func() string { return text }, id)
 	}
 	return results{b: a.b, path: id(""), now: a.all, nodes: nodes, file: func(_ string, f fs.File) fs.Node { return f }}
 }
@@ -210,7 +212,7 @@ func (d listed) Lookup(ctx context.Context, name string) (fs.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("q: %w", err)
 	}
-	return a.files().Lookup(ctx, name)
+	return a.files(d.text).Lookup(ctx, name)
 }
 
 func (d listed) List(ctx context.Context, after string) iter.Seq2[fs.Entry, error] {
@@ -218,7 +220,7 @@ func (d listed) List(ctx context.Context, after string) iter.Seq2[fs.Entry, erro
 	if err != nil {
 		return func(yield func(fs.Entry, error) bool) { yield(fs.Entry{}, fmt.Errorf("q: %w", err)) }
 	}
-	return a.files().List(ctx, after)
+	return a.files(d.text).List(ctx, after)
 }
 
 // namedID is that of a file of an answer.
@@ -244,7 +246,7 @@ func (d similarDir) Lookup(ctx context.Context, name string) (fs.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("similar: %w", err)
 	}
-	return a.files(), nil
+	return a.files(""), nil
 }
 
 func (d similarDir) List(context.Context, string) iter.Seq2[fs.Entry, error] {

@@ -36,6 +36,7 @@ type session struct {
 	page   int // from 1
 	fields []string
 	answer *answer
+	text   string    // of the query, as it was asked
 	vers   uint32    // moves with each change
 	used   time.Time // last
 	ended  error     // why it is no more
@@ -94,7 +95,23 @@ func (s *session) ask(ctx context.Context, text string) error {
 	s.mu.Lock()
 	m := s.manner
 	s.mu.Unlock()
-	return s.run(ctx, q, m, 1)
+	if err := s.run(ctx, q, m, 1); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.text = text
+	s.mu.Unlock()
+	return nil
+}
+
+// asked is the query as its asker wrote it.
+func (s *session) asked() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.text == "" && s.answer != nil && s.answer.q != nil { // it was asked before a restart
+		return s.answer.q.String()
+	}
+	return s.text
 }
 
 // run asks and shows a page of the answer.
