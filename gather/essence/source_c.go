@@ -5,6 +5,7 @@ import "bytes"
 // A dialect is what one language of the C family has that others have not.
 type dialect struct {
 	cpp     bool // a preprocessor
+	d       bool // D: templates with !, aliases, blocks under conditions
 	plus    bool // classes, namespaces, templates
 	methods bool // what is declared without a body counts: Java, C#
 	record  map[string]bool
@@ -32,6 +33,8 @@ var (
 	dialectCSharp = &dialect{methods: true, plus: true, record: wordSet("class interface enum record struct namespace"),
 		skip:   wordSet("where"),
 		ignore: wordSet("if else while for do switch return case default break continue new throw try catch finally lock static readonly public private protected internal abstract virtual override sealed extern const int char long short void float double bool byte string object base this get set using ref out in params async await")}
+	dialectD = &dialect{d: true, methods: true, plus: true, record: wordSet("struct union class interface enum template"),
+		ignore: wordSet("if else while for foreach do switch return case default break continue new throw try catch finally static final override abstract public private protected package export lazy nothrow pure synchronized ref auto __gshared bool byte ubyte short ushort int uint long ulong float double real char wchar dchar void string this super")}
 )
 
 // A cScan goes through masked code of the C family by declarations.
@@ -49,6 +52,7 @@ const maxBlocks = 100
 func scanC(l *language, code []byte, s *symbols)      { runC(dialectC, code, s) }
 func scanCpp(l *language, code []byte, s *symbols)    { runC(dialectCpp, code, s) }
 func scanJava(l *language, code []byte, s *symbols)   { runC(dialectJava, code, s) }
+func scanD(_ *language, code []byte, s *symbols)      { runC(dialectD, code, s) }
 func scanCSharp(l *language, code []byte, s *symbols) { runC(dialectCSharp, code, s) }
 
 // runC finds what code declares. It changes code: directives are taken out.
@@ -113,6 +117,7 @@ func (z *cScan) block(in where) {
 			if c == elseMark && (d.words > 0 || d.record) {
 				z.skipBranch()
 			}
+		case z.d && z.dMark(&d, c):
 		default:
 			z.punctuation(&d, c, in)
 		}

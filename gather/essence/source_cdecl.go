@@ -15,6 +15,7 @@ const (
 type decl struct {
 	words   int    // names and types so far
 	last    []byte // name
+	at      int    // where last stands, -1 if it is made
 	fn      []byte // name before the first bracket
 	record  bool   // struct, enum, class, ... stands in it
 	enum    bool
@@ -23,6 +24,7 @@ type decl struct {
 	typedef bool
 	extern  bool
 	pointer bool // fn is in (*fn)
+	array   bool // [] has followed last: what names follow are macros
 	parens  bool // brackets have followed fn
 	value   bool // after =
 	base    bool // after the : of a class or a constructor
@@ -37,19 +39,22 @@ func (z *cScan) word(d *decl, name []byte, in where) {
 		}
 		return
 	}
-	if d.value || d.base && d.record {
+	if d.value || d.base && d.record || d.array && !d.parens && d.last != nil {
 		return
 	}
 	if d.parens && (d.words <= 1 || upper(d.fn)) && z.cpp && (z.record[string(name)] || afterMacro[string(name)]) {
 		*d = decl{} // what stood before was a macro that needs no ;
 	}
 	switch w := string(name); {
+	case z.d && z.dWord(d, w):
 	case w == "typedef" && z.cpp:
 		d.typedef = true
 	case w == "extern" && z.cpp:
 		d.extern = true
 	case z.skip[w]:
-		z.skipGroup()
+		if z.peek() == '(' { // noexcept may stand alone
+			z.skipGroup()
+		}
 	case w == "operator" && z.plus:
 		z.operator(d)
 	case w == "template" && z.cpp && z.plus:
@@ -64,13 +69,15 @@ func (z *cScan) word(d *decl, name []byte, in where) {
 		}
 	case z.record[w] && !d.parens:
 		if w == "record" && d.words > 0 && z.peek() != 0 && !nameBytes[z.peek()] {
-			d.last = name
+			d.last, d.at = name, z.i-len(name)
 			return
 		}
 		d.record = true
 		d.enum = d.enum || w == "enum"
 		d.space = w == "namespace"
 		d.tag = nil
+	case z.methods && d.record && d.tag != nil && (w == "extends" || w == "implements" || w == "permits"):
+		d.base = true
 	case w == "default" && z.methods:
 		d.value = d.parens
 	case z.ignore[w]:
@@ -78,16 +85,34 @@ func (z *cScan) word(d *decl, name []byte, in where) {
 			d.words++
 		}
 	default:
+		if d.typedef && d.parens && !d.pointer { // a macro has made the type
+			d.fn, d.parens = nil, false
+		}
 		d.words++
-		d.last = name
+		d.last, d.at = name, z.i-len(name)
 		if d.record && !d.body && (d.tag == nil || !d.base) && !d.space {
 			d.tag = name
 		}
 		if d.space && d.tag == nil {
-			d.tag = name
-			z.s.add(name, false)
+			d.tag = z.dotted(name)
+			z.s.add(d.tag, false)
 		}
 	}
+}
+
+// dotted is the name that ends at i with the names that follow its dots, of the
+// namespaces of C#.
+func (z *cScan) dotted(name []byte) []byte {
+	if z.cpp {
+		return name
+	}
+	end := z.i
+	for end < len(z.t) && (nameBytes[z.t[end]] || z.t[end] == '.') {
+		end++
+	}
+	name = z.t[z.i-len(name) : end]
+	z.i = end
+	return name
 }
 
 // afterMacro are words that begin a declaration and end nothing.
@@ -105,7 +130,7 @@ func (z *cScan) using(w string) {
 	line := z.t[z.i : z.i+i]
 	line = bytes.TrimLeft(line, " \t\r\n")
 	name := firstName(line)
-	alias := w == "using" && z.cpp && bytes.HasPrefix(bytes.TrimLeft(line[len(name):], " \t\r\n"), []byte("="))
+	alias := w == "using" && z.plus && bytes.HasPrefix(bytes.TrimLeft(line[len(name):], " \t\r\n"), []byte("="))
 	if !alias && bytes.ContainsAny(line, "{(") {
 		return // a friend's body, a using block
 	}
@@ -129,7 +154,7 @@ func (z *cScan) operator(d *decl) {
 	}
 	name := append([]byte("operator "), bytes.TrimSpace(z.t[z.i:i])...)
 	z.i = i
-	d.last = name
+	d.last, d.at = name, -1
 	d.words++
 }
 
@@ -158,7 +183,7 @@ func (z *cScan) punctuation(d *decl, c byte, in where) {
 		z.i--
 		attr := d.words == 0 && d.last == nil
 		z.skipGroup()
-		_ = attr
+		d.array = d.array || z.cpp && !attr && !d.typedef
 	case '=':
 		if z.t[min(z.i, len(z.t)-1)] == '>' && z.methods { // C#: a body that is an expression
 			z.i++
@@ -180,7 +205,7 @@ func (z *cScan) punctuation(d *decl, c byte, in where) {
 		if z.plus && !d.value {
 			if name := firstName(bytes.TrimLeft(z.t[z.i:], " ")); len(name) > 0 {
 				z.i += bytes.Index(z.t[z.i:], name) + len(name)
-				d.last = append([]byte("~"), name...)
+				d.last, d.at = append([]byte("~"), name...), -1
 				d.words += 2
 			}
 		}
@@ -237,24 +262,71 @@ func (z *cScan) paren(d *decl, in where) {
 	z.skipGroup()
 	group := z.t[start:max(start, z.i-1)]
 	inner := bytes.TrimLeft(group, " \t\r\n")
-	if d.fn == nil && len(inner) > 1 && (inner[0] == '*' || inner[0] == '&' || inner[0] == '^') && (d.words > 0 || d.body) && z.peek() == '(' || d.typedef && d.fn == nil && len(inner) > 1 && inner[0] == '*' {
-		if name := declared(inner); name != nil {
-			d.fn, d.pointer = name, true
-		}
+	if z.pointerTo(d, inner) {
 		return
 	}
-	if d.last == nil || d.pointer {
+	if d.last == nil || d.pointer || d.array && !d.parens {
 		return
 	}
-	if d.fn == nil || !d.parens || leadingMacro(d.fn) && !d.base {
-		d.fn = d.last
+	if d.fn == nil || !d.parens || z.cpp && leadingMacro(d) && !d.base {
+		d.fn = z.qualified(d)
 	}
 	d.parens = true
 }
 
-// leadingMacro reports whether a name is that of a macro such as __printf(1, 2),
-// which stands before what it is about.
-func leadingMacro(name []byte) bool { return bytes.HasPrefix(name, []byte("__")) }
+// qualified is the last name with the interface that it is a member of, in C#.
+func (z *cScan) qualified(d *decl) []byte {
+	i := d.at
+	if z.cpp || !z.plus || z.d || i < 0 {
+		return d.last
+	}
+	for i > 1 && z.t[i-1] == '.' && nameBytes[z.t[i-2]] {
+		for i--; i > 0 && nameBytes[z.t[i-1]]; i-- {
+		}
+	}
+	return z.t[i : d.at+len(d.last)]
+}
+
+// pointerTo takes a group such as (*f), (T::*f) or (f), after which come
+// parameters.
+func (z *cScan) pointerTo(d *decl, inner []byte) bool {
+	if z.cpp && d.fn == nil {
+		inner = afterScopes(inner)
+	}
+	switch {
+	case d.fn != nil || len(inner) == 0:
+		return false
+	case (inner[0] == '*' || inner[0] == '&' || inner[0] == '^') && (d.words > 0 || d.body) && (z.peek() == '(' || z.peek() == '['), d.typedef && inner[0] == '*':
+		if name := declared(inner); name != nil {
+			d.fn, d.pointer = name, true
+		}
+		return true
+	case z.cpp && d.words > 0 && z.peek() == '(' && len(firstName(inner)) == len(inner) && !upper(d.last): // int (f)(int)
+		d.words++
+		d.last, d.at = inner, -1
+		return true
+	}
+	return false
+}
+
+// afterScopes is what follows the T:: of a pointer to a member.
+func afterScopes(b []byte) []byte {
+	for {
+		n := len(firstName(b))
+		if n == 0 || !bytes.HasPrefix(b[n:], []byte("::")) {
+			return b
+		}
+		if b = b[n+2:]; len(b) > 0 && b[0] == '*' {
+			return b
+		}
+	}
+}
+
+// leadingMacro reports whether the name before the brackets is that of a macro such
+// as __printf(1, 2) or SEC("x"), which stands before what it is about.
+func leadingMacro(d *decl) bool {
+	return bytes.HasPrefix(d.fn, []byte("__")) || d.words > 2 && upper(d.fn) && !upper(d.last)
+}
 
 // declared is the name in a declarator such as *name[3] or *const name(int).
 func declared(b []byte) []byte {
@@ -285,6 +357,10 @@ func (z *cScan) brace(d *decl, in where) {
 	case in == inEnum:
 		z.i--
 		z.skipGroup()
+	case z.d && d.words == 0 && d.last == nil && !d.value && !d.record: // under a condition
+		z.block(in)
+		z.i++
+		*d = decl{}
 	case d.value:
 		z.i--
 		z.skipGroup()

@@ -86,7 +86,9 @@ func (z *cScan) angles() {
 	for i := z.i; i < min(len(z.t), z.i+2000); i++ {
 		switch z.t[i] {
 		case '<':
-			depth++
+			if parens == 0 {
+				depth++
+			}
 		case '>':
 			if parens > 0 || i > 0 && z.t[i-1] == '-' {
 				continue

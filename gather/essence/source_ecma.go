@@ -8,9 +8,10 @@ import (
 // A jsFrame is a bracket that is open in JavaScript or TypeScript.
 type jsFrame struct {
 	kind jsKind
-	key  bool // a key of an object, a member of a class may begin here
-	fn   bool // the body of a function
-	decl int  // of const, let or var: what is being declared
+	key  bool   // a key of an object, a member of a class may begin here
+	fn   bool   // the body of a function
+	decl int    // of const, let or var: what is being declared
+	last []byte // of [ in a chain such as a.b[c], and of ( in x = ({…}): the name before
 }
 
 type jsKind byte
@@ -96,14 +97,19 @@ func (z *jsScan) word() {
 	}
 	name := z.t[start:z.i]
 	f := z.top()
-	if f.kind == jsClass && z.line && !f.key && strings.IndexByte("w)}]'", z.prev) >= 0 {
-		f.key = true // a line that ends a field without ;
-	}
+	z.endField(f)
 	switch {
 	case f.key && f.kind != jsBlock && f.kind != jsBracket:
 		z.member(f, name)
 	default:
 		z.statement(f, name)
+	}
+}
+
+// endField ends a field that a line ended, without ;.
+func (z *jsScan) endField(f *jsFrame) {
+	if f.kind == jsClass && z.line && !f.key && strings.IndexByte("w)}]'", z.prev) >= 0 {
+		f.key = true
 	}
 }
 
@@ -142,7 +148,7 @@ func (z *jsScan) member(f *jsFrame, name []byte) {
 		if f.kind != jsNoName {
 			z.s.add(name, f.kind == jsObject)
 		}
-	case f.kind == jsObject && (c == ':'):
+	case f.kind == jsObject && (c == ':' || c == ',' || c == '}'):
 		z.s.add(name, true)
 	case f.kind == jsClass && (c == '=' || c == ';' || c == ':' || c == '?' || c == '!' || c == '}' || bytes.IndexByte(z.t[z.i:at], '\n') >= 0):
 		z.s.add(name, true)
@@ -328,15 +334,7 @@ func (z *jsScan) mark(c byte) {
 		z.brace(f)
 		return
 	case '(', '[':
-		if c == '[' && f.key && (f.kind == jsClass || f.kind == jsObject || f.kind == jsNoName) {
-			f.key = false
-			z.fnNext = true
-			z.computed(f)
-		}
-		if f.decl == jsConst || f.decl == jsVar {
-			f.decl = jsNothing // a pattern
-		}
-		z.push(jsFrame{kind: jsBracket})
+		z.bracket(f, c)
 	case ')', ']', '}':
 		z.pop(c)
 	case ';':
@@ -358,6 +356,7 @@ func (z *jsScan) mark(c byte) {
 			z.last = nil
 		}
 	case '*', '#', '@':
+		z.endField(f)
 		z.prev = c
 		return // before a key
 	default:
@@ -366,15 +365,40 @@ func (z *jsScan) mark(c byte) {
 	z.prev = c
 }
 
-// computed takes the member [name](…) of a class, as it is written.
+// bracket enters ( or [.
+func (z *jsScan) bracket(f *jsFrame, c byte) {
+	n := jsFrame{kind: jsBracket}
+	if c == '[' {
+		if z.endField(f); f.key && (f.kind == jsClass || f.kind == jsObject || f.kind == jsNoName) {
+			f.key = false
+			z.fnNext = true
+			z.computed(f)
+		} else if z.prev == 'w' || z.prev == ']' {
+			n.last = z.last
+		}
+	} else if z.prev == '=' {
+		n.last = z.last
+	}
+	if f.decl == jsConst || f.decl == jsVar {
+		f.decl = jsNothing // a pattern
+	}
+	z.push(n)
+}
+
+// computed takes the member [name](…) or [a.name] = … of a class, as it is written.
 func (z *jsScan) computed(f *jsFrame) {
-	name := firstName(z.t[z.i:])
-	end := z.i + len(name)
-	if f.kind != jsClass || len(name) == 0 || end >= len(z.t) || z.t[end] != ']' {
+	end := z.i
+	for end < len(z.t) && (nameBytes[z.t[end]] || z.t[end] == '.') {
+		end++
+	}
+	if f.kind != jsClass || end == z.i || end >= len(z.t) || z.t[end] != ']' {
 		return
 	}
-	if c, _ := z.after(end + 1); c == '(' {
+	switch c, at := z.after(end + 1); {
+	case c == '(':
 		z.s.add(z.t[z.i-1:end+1], false)
+	case c == '=' || c == ';' || bytes.IndexByte(z.t[end+1:at], '\n') >= 0:
+		z.s.add(z.t[z.i-1:end+1], true)
 	}
 }
 
@@ -419,7 +443,7 @@ func (z *jsScan) brace(f *jsFrame) {
 		n.fn = true
 	case z.prev == ':' && f.decl >= jsDone && string(bytes.TrimSpace(z.t[z.gave:z.i-1])) == ":": // const name: { its type }
 		n.kind = jsClass
-	case z.prev == '=' && f.kind != jsBracket && z.last != nil, z.prev == ':' && f.kind == jsObject:
+	case z.prev == '=' && f.kind != jsBracket && z.last != nil, z.prev == ':' && f.kind == jsObject, z.prev == '(' && f.last != nil:
 		n.kind = jsObject
 	case strings.IndexByte("=:(,[?|&r", z.prev) >= 0:
 		n.kind = jsNoName
@@ -454,10 +478,12 @@ func (z *jsScan) pop(c byte) {
 	if z.top().fn {
 		z.fns--
 	}
-	was := z.top().kind
+	was, last := z.top().kind, z.top().last
 	z.frames = z.frames[:len(z.frames)-1]
 	if f := z.top(); c == '}' && f.kind == jsClass && was == jsBlock {
 		f.key = true
 	}
-	z.last = nil
+	if z.last = nil; c == ']' {
+		z.last = last
+	}
 }

@@ -15,6 +15,7 @@ func scriptLanguages() map[string]*language {
 		token{quoted, `"`, `"`}, token{quoted, "'", "'"}, token{startBlock, "__END__", "\x00"})
 	luaSyntax := newSyntax(token{blockComment, "--[[", "]]"}, token{blockComment, "--[=[", "]=]"}, token{lineComment, "--", ""},
 		token{rawQuoted, "[[", "]]"}, token{quoted, `"`, `"`}, token{quoted, "'", "'"})
+	const vimMaps = "map nmap vmap imap xmap smap omap cmap lmap tmap noremap nnoremap inoremap vnoremap xnoremap snoremap onoremap cnoremap lnoremap tnoremap nm vm im xm om cm no nn vn ino xn ono cno"
 	return map[string]*language{
 		"Python": {suffixes: "py pyi pyw", syntax: pySyntax, indent: true, goesOn: `\`, rules: []rule{
 			{heads: "class", re: re(`^class[ \t]+(\w+)`), opens: "class"},
@@ -43,7 +44,7 @@ func scriptLanguages() map[string]*language {
 		}, imports: re(`^(?:\.|source)[ \t]+["']?([\w./${}-]+)`), heads: ". source"},
 		"Ruby": {suffixes: "rb rake gemspec ru rbw", syntax: rubySyntax, flat: true, rules: []rule{
 			{heads: "class module", re: re(`^(?:class|module)[ \t]+(?:\w+::)*([A-Z]\w*)`)},
-			{heads: "def private protected public module_function private_class_method", re: re(`^(?:[a-z_]+[ \t]+)?def[ \t]+(?:(?:self|\w+)\.)?([\w]+[?!=]?|[^\w\s(]+)`)},
+			{heads: "def private protected public module_function private_class_method", re: re(`^(?:[a-z_]+[ \t]+)?def[ \t]+(?:(?:self|\w+)(?:\.|::))?(\w+[?!]?|[^\w\s(]+)`)},
 			{heads: "attr_accessor attr_reader attr_writer attr", re: re(`^attr(?:_accessor|_reader|_writer)?[ \t(]+(:\w+[?!]?(?:[ \t]*,[ \t]*:\w+)*)`), minor: true},
 			{heads: "alias", re: re(`^alias[ \t]+:?([\w?!=]+)`), minor: true},
 			{heads: "alias_method", re: re(`^alias_method[ \t(]+:([\w?!=]+)`), minor: true},
@@ -56,9 +57,9 @@ func scriptLanguages() map[string]*language {
 			{re: re(`^([A-Z]\w*)[ \t]*=`), minor: true},
 		}, imports: re(`\brequire[ \t(]*["']([^"']+)`)},
 		"Tcl": {suffixes: "tcl tk itcl", syntax: newSyntax(token{escape, `\`, ""}, token{startComment, "#", ""}), flat: true, rules: []rule{
-			{heads: "proc method", re: re(`^(?:proc|method)[ \t]+\{?(?:\w*::)*([^\s:{}]+)`)},
-			{heads: "namespace", re: re(`^namespace[ \t]+eval[ \t]+(?:::)?([\w:]+)`)},
-			{heads: "oo snit itcl", re: re(`^(?:oo::class[ \t]+create|snit::(?:type|widget)|itcl::class)[ \t]+([\w:.]+)`)},
+			{heads: "proc method", re: re(`^(?:proc|method)[ \t]+\{?(?:[^\s:{}]*::)*([^\s{}]+)`)},
+			{heads: "namespace", re: re(`^namespace[ \t]+eval[ \t]+(?:::)?([^\s{}$]+)`)},
+			{heads: "oo snit itcl", re: re(`^(?:oo::class[ \t]+create|snit::(?:type|widget(?:adaptor)?)|itcl::class)[ \t]+(?:::)?([\w:.]+)`)},
 			{heads: "typemethod constructor", re: re(`^typemethod[ \t]+(\w+)`)},
 		}, imports: re(`^(?:package[ \t]+require[ \t]+(?:-exact[ \t]+)?([\w:]+)|source[ \t]+([\w./]+))`), heads: "package source"},
 		"Makefile": {suffixes: "mk mak make", syntax: newSyntax(token{startComment, "#", ""}), scan: scanMake,
@@ -71,12 +72,12 @@ func scriptLanguages() map[string]*language {
 			{heads: "function macro project add_executable add_library add_custom_target", re: re(`(?i)^(?:function|macro|project|add_(?:executable|library|custom_target))[ \t]*\([ \t]*([\w.:$-]+)`)},
 			{heads: "option set", re: re(`(?i)^(?:option|set)[ \t]*\([ \t]*([\w$-]+)`), minor: true},
 		}, imports: re(`(?i)^(?:include|find_package|add_subdirectory)[ \t]*\([ \t]*([\w./:$-]+)`)},
-		"Vim": {suffixes: "vim vimrc", syntax: newSyntax(token{startComment, `"`, ""}), flat: true, rules: []rule{
+		"Vim": {suffixes: "vim vimrc", syntax: newSyntax(token{startComment, `"`, ""}), flat: true, scan: scanVim, rules: []rule{
 			{heads: "function func fu fun funct def export", re: re(`^(?:export[ \t]+)?(?:fu\w*!?|def!?)[ \t]+((?:[a-zA-Z]:|<[sS][iI][dD]>)?[\w#.]+)[ \t]*\(`)},
 			{heads: "command com", re: re(`^com(?:mand)?!?[ \t]+(?:-\S+[ \t]+)*([A-Z]\w*)`)},
 			{heads: "augroup aug", re: re(`^aug(?:roup)?[ \t]+(\w+)`), minor: true},
-			{heads: "let const", re: re(`^(?:let|const)[ \t]+([gsbwt]:\w+)[ \t]*=`), minor: true},
-			{heads: "map nmap vmap imap noremap nnoremap inoremap vnoremap xnoremap onoremap cnoremap", re: re(`^\w+!?[ \t]+(?:<(?:silent|buffer|expr|unique|script|nowait)>[ \t]*)*(\S+)`), minor: true},
+			{heads: "let const final var", re: re(`^(?:let|const|final|var)[ \t]+((?:[gsbwtv]:)?[\w#]+)[ \t]*(?::[ \t]*[\w<>]+[ \t]*)?(?:[-+.*/]|\.\.)?=`), minor: true},
+			{heads: vimMaps, re: re(`^\w+!?[ \t]+(?:<(?:silent|buffer|expr|unique|script|nowait|special)>[ \t]*)*(\S+)`), minor: true},
 		}, imports: re(`^(?:runtime!?|source)[ \t]+(\S+)`), heads: "runtime source"},
 		"PowerShell": {suffixes: "ps1 psm1 psd1", syntax: newSyntax(token{blockComment, "<#", "#>"}, token{wordComment, "#", ""}, token{rawQuoted, "'", "'"}), flat: true, fold: true, rules: []rule{
 			{heads: "function filter class enum workflow", re: re(`(?i)^(?:function|filter|class|enum|workflow)[ \t]+(?:\w+:)?([\w-]+)`)},
@@ -92,6 +93,34 @@ func scriptLanguages() map[string]*language {
 		}, imports: re(`^(?:import|include|require|use|using|open)[ \t]+["<]?([\w./:]+)`)},
 	}
 }
+
+// scanVim finds names by the rules, without the variables of functions that are
+// local to them.
+func scanVim(l *language, code []byte, s *symbols) {
+	depth := 0
+	for line := range bytes.Lines(code) {
+		text := bytes.TrimLeft(line, " \t:")
+		switch word := string(firstWord(text)); {
+		case vimBegin[word]:
+			if bytes.IndexByte(text, '(') > 0 {
+				depth++
+			}
+		case vimEnd[word]:
+			depth = max(depth-1, 0)
+		case depth > 0 && (word == "let" || word == "const" || word == "var" || word == "final"):
+			if name := bytes.TrimLeft(text[len(word):], " \t"); len(name) < 2 || name[1] != ':' {
+				fillBlank(line)
+			}
+		}
+	}
+	l.lines(code, s)
+}
+
+// Words that begin and end functions of Vim.
+var (
+	vimBegin = wordSet("function func fu fun funct functi functio def")
+	vimEnd   = wordSet("endfunction endfunc endf endfu endfun endfunct enddef")
+)
 
 var (
 	perlConstants = expression(`use[ \t]+constant[ \t]*\{`)

@@ -37,6 +37,7 @@ var (
 		token{keyQuoted, `"`, `"`}, token{keyQuoted, "'", "'"}, token{template, "`", "`"})
 	hashSyntax = newSyntax(token{lineComment, "#", ""}, token{quoted, `"`, `"`}, token{quoted, "'", "'"})
 	dashSyntax = newSyntax(token{lineComment, "--", ""}, token{quoted, `"`, `"`})
+	adaSyntax  = newSyntax(token{lineComment, "--", ""}, token{charQuoted, "'", ""}, token{rawQuoted, `"`, `"`})
 	lispSyntax = newSyntax(token{lineComment, ";", ""}, token{nestComment, "#|", "|#"}, token{escape, `?\`, ""}, token{escape, `#\`, ""}, token{longQuoted, `"`, `"`})
 )
 
@@ -61,7 +62,6 @@ func braceLanguages() map[string]*language {
 	const scalaMods = `^(?:(?:private|protected|override|abstract|final|sealed|implicit|lazy|case|inline|opaque|transparent|open|given)(?:\[\w+\])?[ \t]+)*`
 	const scalaWords = "private protected override abstract final sealed implicit lazy case inline opaque transparent open given def class trait object type val var package enum"
 	const swiftMods = `^(?:(?:@\w+(?:\([^)]*\))?|public|private|fileprivate|internal|open|override|final|static|class|mutating|nonmutating|lazy|weak|unowned|required|convenience|dynamic|optional|indirect|prefix|postfix|infix)(?:\(\w+\))?[ \t]+)*`
-	const dMods = `^(?:(?:public|private|protected|package|export|static|final|abstract|override|const|immutable|shared|pure|nothrow|extern|auto|inout|ref|deprecated|@\w+)(?:\([^)]*\))?[ \t]+)*`
 	const rustVis = `^(?:pub(?:\([^)]*\))?[ \t]+)?`
 	phpMods := `^(?:(?:public|private|protected|static|abstract|final|readonly)[ \t]+)*`
 	return map[string]*language{
@@ -125,19 +125,8 @@ func braceLanguages() map[string]*language {
 		}, imports: re(`^(?:@\w+[ \t]+)?import[ \t]+(?:\w+[ \t]+)?([\w.]+)`), heads: "import @"},
 		"Dart": {suffixes: "dart", syntax: javaSyntax, scan: scanJava, imports: re(`^(?:import|export|part)[ \t]+["']([^"']+)`), heads: "import export part"},
 		"D": {suffixes: "d di", syntax: newSyntax(token{lineComment, "//", ""}, token{blockComment, "/*", "*/"}, token{nestComment, "/+", "+/"},
-			token{longQuoted, `"`, `"`}, token{charQuoted, "'", ""}, token{rawQuoted, "`", "`"}), nested: true, rules: []rule{
-			{re: re(dMods + `(?:class|struct|interface|union|template)[ \t]+(\w+)`)},
-			{re: re(`^mixin[ \t]+template[ \t]+(\w+)`)},
-			{re: re(dMods + `enum[ \t]+(\w+)[ \t]*(?::[ \t]*\w+[ \t]*)?\{?$`), opens: "cases"},
-			{re: re(dMods + `enum[ \t]*(?::[ \t]*\w+[ \t]*)?\{?$`), opens: "cases"},
-			{re: re(dMods + `enum[ \t]+(?:[\w.!\[\]()]+[ \t]+)?(\w+)[ \t]*=`), minor: true},
-			{re: re(dMods + `alias[ \t]+(\w+)[ \t]*=`)},
-			{heads: "module", re: re(`^module[ \t]+([\w.]+)`)},
-			{in: "cases", re: re(`^(\w+)[ \t]*(?:[=,}]|$)`), minor: true},
-			{re: re(dMods + `(?:[\w.!\[\]*]+(?:\([\w., ]*\))?[ \t*]+)(\w+)[ \t]*(?:\([^()]*\))?\([^;]*$`), opens: "body"},
-			{re: re(dMods + `(?:[\w.!\[\]*]+(?:\([\w., ]*\))?[ \t*]+)(\w+)[ \t]*(?:\([^()]*\))?\(.*\).*;$`), opens: "body"},
-			{in: "body", re: re(`^\x00`)},
-		}, imports: re(`^(?:public[ \t]+|private[ \t]+|static[ \t]+)*import[ \t]+([\w., ]+)`), heads: "import public private static"},
+			token{longQuoted, `"`, `"`}, token{charQuoted, "'", ""}, token{rawQuoted, "`", "`"}), scan: scanD,
+			imports: re(`^(?:public[ \t]+|private[ \t]+|static[ \t]+)*import[ \t]+([\w., ]+)`), heads: "import public private static"},
 		"Zig": {suffixes: "zig", syntax: newSyntax(token{lineComment, "//", ""}, token{lineComment, `\\`, ""}, token{quoted, `"`, `"`}, token{charQuoted, "'", ""}), nested: true, rules: []rule{
 			{heads: "pub fn export inline extern", re: re(`^(?:pub[ \t]+)?(?:export[ \t]+|inline[ \t]+|extern[ \t]+)?fn[ \t]+(\w+)`), opens: "body"},
 			{heads: "pub const var threadlocal export", re: re(`^(?:pub[ \t]+|export[ \t]+|threadlocal[ \t]+)*(?:const|var)[ \t]+(\w+)`)},
@@ -209,6 +198,8 @@ func rustRules(vis string) []rule {
 func otherLanguages() map[string]*language {
 	percent := newSyntax(token{lineComment, "%", ""}, token{quoted, `"`, `"`}, token{quoted, "'", "'"}, token{escape, "$", ""})
 	pascal := newSyntax(token{lineComment, "//", ""}, token{blockComment, "{", "}"}, token{blockComment, "(*", "*)"}, token{rawQuoted, "'", "'"})
+	const sqlCreate = `(?i)^create[ \t]+(?:or[ \t]+replace[ \t]+)?(?:global[ \t]+|local[ \t]+|temp(?:orary)?[ \t]+|unique[ \t]+|materialized[ \t]+|recursive[ \t]+|unlogged[ \t]+|definer[ \t]*=[ \t]*\S+[ \t]+|external[ \t]+|trusted[ \t]+|constraint[ \t]+|bitmap[ \t]+|fulltext[ \t]+)*`
+	const sqlName = "(?:[\"`\\[]?[\\w@$]+[\"`\\]]?[ \\t]*\\.[ \\t]*)*[\"`\\[]?([\\w$@]+)"
 	ml := newSyntax(token{nestComment, "(*", "*)"}, token{longQuoted, `"`, `"`}, token{charQuoted, "'", ""})
 	return map[string]*language{
 		"Haskell": {suffixes: "hs lhs hsc", syntax: newSyntax(token{nestComment, "{-", "-}"}, token{lineComment, "--", ""}, token{quoted, `"`, `"`}), flat: true, rules: []rule{
@@ -216,10 +207,10 @@ func otherLanguages() map[string]*language {
 			{heads: "module", re: re(`^module[ \t]+([\w.]+)`)},
 			{re: re(`^([a-z_][\w']*(?:[ \t]*,[ \t]*[a-z_][\w']*)*)[ \t]*::`)},
 		}, imports: re(`^import[ \t]+(?:qualified[ \t]+|safe[ \t]+)*([\w.]+)`), heads: "import"},
-		"OCaml": {suffixes: "ml mli mll mly", syntax: ml, flat: true, rules: []rule{
-			{heads: "let and", re: re(`^(?:let|and)[ \t]+(?:rec[ \t]+|nonrec[ \t]+|inline[ \t]+)*(?:\(([^\s)]+)\)|(\w[\w']*))`)},
-			{heads: "val external", re: re(`^(?:val|external)[ \t]+(?:\(([^\s)]+)\)|([\w']+))`)},
-			{heads: "type", re: re(`^type[ \t]+(?:nonrec[ \t]+)?(?:\([^)]*\)[ \t]*|[+-]?'\w+[ \t]+)?(\w+)`)},
+		"OCaml": {suffixes: "ml mli mll mly", syntax: ml, flat: true, scan: scanOCaml, rules: []rule{
+			{heads: "let and", re: re(`^(?:let|and)[ \t]+(?:rec[ \t]+|nonrec[ \t]+|inline[ \t]+)*(?:\([ \t]*([^\s)]+)[ \t]*\)|([a-zA-Z_][\w']*))`)},
+			{heads: "val external", re: re(`^(?:val|external)[ \t]+(?:\([ \t]*([^\s)]+)[ \t]*\)|([\w']+))`)},
+			{heads: "type and", re: re(`^(?:type|and)[ \t]+(?:nonrec[ \t]+)?(?:\([^)]*\)[ \t]*|[-+!]*'\w+[ \t]+)?(\w+)`)},
 			{heads: "module exception class method", re: re(`^(?:module[ \t]+(?:rec[ \t]+|type[ \t]+)?|exception[ \t]+|class[ \t]+(?:virtual[ \t]+)?|method[ \t]+(?:private[ \t]+|virtual[ \t]+)*)([\w']+)`)},
 			{heads: "|", re: re(`^\|[ \t]*([A-Z][\w']*)[ \t]*(?:of\b|$|:[^:=])`), minor: true},
 		}, imports: re(`^(?:open|include)[ \t]+([\w.]+)`), heads: "open include"},
@@ -233,11 +224,12 @@ func otherLanguages() map[string]*language {
 			{heads: "unit program library", re: re(`(?i)^(?:unit|program|library)[ \t]+([\w.]+)[ \t]*[;(]`)},
 			{re: re(`(?i)^(\w+)[ \t]*=[ \t]*(?:packed[ \t]+)?(?:class|record|object|interface|set[ \t]+of|array|\()`)},
 		}, imports: re(`(?i)^uses[ \t]+([\w., ]+)`), heads: ""},
-		"Ada": {suffixes: "ada adb ads", syntax: dashSyntax, flat: true, fold: true, rules: []rule{
-			{heads: "procedure function overriding not", re: re(`(?i)^(?:not[ \t]+)?(?:overriding[ \t]+)?(?:procedure|function)[ \t]+([\w.]+)`)},
-			{heads: "package", re: re(`(?i)^package[ \t]+(?:body[ \t]+)?([\w.]+)`)},
-			{heads: "type subtype task protected entry", re: re(`(?i)^(?:type|subtype|entry|(?:task|protected)[ \t]+(?:type[ \t]+|body[ \t]+)?)[ \t]*(\w+)`)},
-			{re: re(`(?i)^(\w+(?:[ \t]*,[ \t]*\w+)*)[ \t]*:[ \t]*(?:exception|constant)\b`), minor: true},
+		"Ada": {suffixes: "ada adb ads", syntax: adaSyntax, scan: scanAda, fold: true, rules: []rule{
+			{heads: "procedure function overriding not generic with", re: re(`(?i)^(?:(?:generic|not|overriding|with)[ \t]+)*(?:procedure|function)[ \t]+("[^"]+"|[\w.]+)`)},
+			{heads: "package private generic", re: re(`(?i)^(?:(?:private|generic)[ \t]+)*package[ \t]+(?:body[ \t]+)?([\w.]+)`)},
+			{heads: "separate", re: re(`(?i)^separate[ \t]*\([ \t]*([\w.]+)`)},
+			{heads: "type subtype task protected entry", re: re(`(?i)^(?:type|subtype|entry|(?:task|protected)[ \t]+(?:type[ \t]+|body[ \t]+)?)[ \t]*(\w+)(?:[ \t]*\([ \t]*(\w+)[ \t]*:)?`)},
+			{re: re(`(?i)^(\w+(?:[ \t]*,[ \t]*\w+)*,?)[ \t]*:(?:[^=]|$)`), minor: true},
 		}, imports: re(`(?i)^(?:private[ \t]+|limited[ \t]+)?with[ \t]+([\w., ]+)`)},
 		"Fortran": {suffixes: "f f77 f90 f95 f03 f08 for ftn", syntax: newSyntax(token{lineComment, "!", ""}, token{startComment, "C", ""}, token{startComment, "c", ""}, token{startComment, "*", ""}, token{quoted, "'", "'"}, token{quoted, `"`, `"`}), flat: true, fold: true, rules: []rule{
 			{re: re(`(?i)^(?:(?:pure|elemental|recursive|impure|module|integer|real|logical|complex|character|double[ \t]+precision|type)(?:[ \t]*\([^)]*\)|\*\d+)?[ \t]+)*(?:subroutine|function)[ \t]+(\w+)`)},
@@ -269,8 +261,11 @@ func otherLanguages() map[string]*language {
 		"Prolog": {suffixes: "pro prolog", syntax: newSyntax(token{lineComment, "%", ""}, token{blockComment, "/*", "*/"}), flat: true, rules: []rule{
 			{re: re(`^([a-z]\w*)[ \t]*(?:\(.*(?::-|-->|\.$)|:-)`)},
 		}, imports: re(`^:-[ \t]*(?:use_module|consult)\(([^),]+)`)},
-		"SQL": {suffixes: "sql ddl", syntax: newSyntax(token{lineComment, "--", ""}, token{blockComment, "/*", "*/"}, token{rawQuoted, "'", "'"}), flat: true, fold: true, rules: []rule{
-			{heads: "create", re: re(`(?i)^create[ \t]+(?:or[ \t]+replace[ \t]+)?(?:global[ \t]+|local[ \t]+|temp(?:orary)?[ \t]+|unique[ \t]+|materialized[ \t]+|recursive[ \t]+|unlogged[ \t]+|definer[ \t]*=[ \t]*\S+[ \t]+|external[ \t]+|trusted[ \t]+)*(?:table|view|function|procedure|trigger|index|sequence|type|domain|aggregate|operator|extension|schema|database|package|event|cast|role|user)[ \t]+(?:body[ \t]+)?(?:concurrently[ \t]+)?(?:if[ \t]+not[ \t]+exists[ \t]+)?["` + "`" + `\[]?([\w.$@]+)`)},
+		"SQL": {suffixes: "sql ddl", syntax: newSyntax(token{lineComment, "--", ""}, token{blockComment, "/*", "*/"}, token{rawQuoted, "'", "'"}), fold: true, rules: []rule{
+			{heads: "create", re: re(sqlCreate + `(?:temp(?:orary)?[ \t]+)?table[ \t]+(?:if[ \t]+not[ \t]+exists[ \t]+)?` + sqlName + `[ \t]*(?:\([ \t]*(?:(\w+)[ \t]+\w.*)?)?$`), opens: "(columns"},
+			{heads: "create", re: re(sqlCreate + `(?:table|view|function|procedure|trigger|index|sequence|type|domain|aggregate|operator|extension|schema|database|package|event|cast|role|user|publication|service)[ \t]+(?:body[ \t]+)?(?:concurrently[ \t]+)?(?:if[ \t]+not[ \t]+exists[ \t]+)?` + sqlName)},
+			{in: "(columns", re: re(`(?i)^,?[ \t]*(?:primary|foreign|unique|constraint|check|key|index|exclude|like)\b`)},
+			{in: "(columns", re: re("^,?[ \\t]*[\"`\\[]?(\\w+)[\"`\\]]?[ \\t]+[\\w\"]"), minor: true},
 		}},
 		"VHDL": {suffixes: "vhd vhdl", syntax: dashSyntax, flat: true, fold: true, rules: []rule{
 			{re: re(`(?i)^(?:entity|architecture|package(?:[ \t]+body)?|component|function|procedure|type|subtype|constant|signal)[ \t]+(\w+)`)},
