@@ -55,6 +55,7 @@ type Broker struct {
 	digest    digest
 	front     *front
 	router    *router
+	journal   *journal
 
 	following sync.Mutex // held while the index follows the store
 	setting   sync.Mutex // held while a config is set
@@ -83,6 +84,7 @@ type Broker struct {
 	commons      commons                // which words are common
 	followed     chan struct{}          // closed and made anew when the index has followed
 	stopped      bool
+	shut         bool // and answers nobody
 	started      time.Time
 	total        counts
 	lastDone     time.Time
@@ -113,6 +115,9 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 		return nil, err
 	}
 	b.shown = newShown(b, opt.Bus)
+	if b.journal, err = openJournal(filepath.Join(dir, "log"), b.shown.tail.Add); err != nil {
+		return nil, fmt.Errorf("broker %s: %w", name, err)
+	}
 	b.lg = b.shown.logger(lg).With("broker", name)
 	b.queries, b.front, b.router = newQueries(b), newFront(b), newRouter(b)
 	b.front.choose = b.router.choose
@@ -124,7 +129,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 	if b.store, err = store.Open(filepath.Join(dir, "store"), b.lg, store.Options{}); err != nil {
 		return nil, fmt.Errorf("broker %s: %w", name, err)
 	}
-	if b.registry, err = openRegistry(filepath.Join(dir, "registry.db")); err != nil {
+	if b.registry, err = openRegistry(filepath.Join(dir, registryName)); err != nil {
 		return nil, fmt.Errorf("broker %s: %w", name, err)
 	}
 	if err = b.registry.settle(b.has); err != nil {
@@ -139,6 +144,10 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 		return nil, fmt.Errorf("broker %s: config: %w", name, err)
 	}
 	b.config = r.config
+	b.journal.use(r.config.log)
+	if err := b.wasStopped(); err != nil {
+		return nil, fmt.Errorf("broker %s: %w", name, err)
+	}
 	if err := b.openIndex(r.index); err != nil {
 		return nil, fmt.Errorf("broker %s: %w", name, err)
 	}
@@ -179,7 +188,7 @@ func (b *Broker) close() (err error) {
 	if b.store != nil {
 		err = errors.Join(err, b.store.Close())
 	}
-	return err
+	return errors.Join(err, b.journal.close())
 }
 
 // A ruling is a config with what the registry knows of its sources: all that
@@ -208,6 +217,7 @@ func (b *Broker) rule(text string) (ruling, error) {
 // were, those that are no more stop.
 func (b *Broker) use(r ruling) {
 	b.router.use(r.config)
+	b.journal.use(r.config.log)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	old := b.sources
@@ -243,9 +253,14 @@ func (b *Broker) use(r ruling) {
 
 // setConfig checks a config, keeps it and puts it in force, one writer's after
 // the other's, so that the file and what is in force agree.
-func (b *Broker) setConfig(_ context.Context, text string) error {
+func (b *Broker) setConfig(ctx context.Context, text string) error {
 	b.setting.Lock()
 	defer b.setting.Unlock()
+	return b.setText(ctx, text)
+}
+
+// setText is setConfig with setting held.
+func (b *Broker) setText(_ context.Context, text string) error {
 	r, err := b.rule(text)
 	if err != nil {
 		return err
@@ -576,7 +591,10 @@ func (b *Broker) bad(path string, line int64, err error) {
 }
 
 func (b *Broker) event(what string, pairs ...ndb.Pair) {
-	b.shown.tell(ndb.Format(append([]ndb.Pair{ndb.Of("time", time.Now()), ndb.Of("event", what)}, pairs...)...))
+	record := ndb.Format(append([]ndb.Pair{ndb.Of("time", time.Now()), ndb.Of("event", what)}, pairs...)...)
+	b.shown.tell(record)
+	b.queries.happened(what)
+	b.journal.add(logOf(what), record)
 }
 
 // ask has sources collected soon: all, or one.

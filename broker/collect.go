@@ -381,6 +381,7 @@ func (c *collection) flush(ctx context.Context) error {
 			for i := range batch {
 				c.counts.of(batch[i].Op)
 			}
+			c.b.tellChanges(c.path, batch)
 			return nil
 		}
 		if !refused(err) {
@@ -391,6 +392,7 @@ func (c *collection) flush(ctx context.Context) error {
 			switch {
 			case err == nil:
 				c.counts.of(batch[i].Op)
+				c.b.tellChanges(c.path, batch[i:i+1])
 			case refused(err):
 				c.complain(0, err)
 			default:

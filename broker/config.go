@@ -26,6 +26,9 @@ type config struct {
 	limits   map[string]ndb.Entry // of users; "" is all
 	backends []backendConfig
 	route    routeConfig
+	log      logConfig
+	owner    string   // of ctl, config and log; "": who owns the tree
+	group    string   // that may write to them too
 	common   int      // and words in more than so many of a hundred objects; 0: none
 	imported imported // what was made of a Collection.conf
 }
@@ -64,7 +67,7 @@ const (
 )
 
 func defaultConfig() *config {
-	c := &config{limits: make(map[string]ndb.Entry), ttl: defaultTTL, gc: defaultGC, other: 1, external: external{every: externalEvery}, weights: map[string]float64{
+	c := &config{log: defaultLog(), limits: make(map[string]ndb.Entry), ttl: defaultTTL, gc: defaultGC, other: 1, external: external{every: externalEvery}, weights: map[string]float64{
 		"title": 6, "keywords": 2, "author": 2, "abstract": 2, "description": 2, "headings": 2,
 	}}
 	for _, name := range []string{
@@ -167,6 +170,10 @@ func (c *config) entry(e ndb.Entry) (err error) {
 		return c.backing(e)
 	case "route":
 		return c.routing(e)
+	case "log":
+		return c.logging(e)
+	case "access":
+		return c.granting(e)
 	case "gc":
 		p, ok := e.Pair("every")
 		if !ok {
@@ -177,7 +184,7 @@ func (c *config) entry(e ndb.Entry) (err error) {
 		}
 		return only(e, first, p)
 	}
-	return e.Errorf(first, "unknown key '%s'; there are source, ttl, gc, weight, index, external, stopwords, limits, backend and route", first.Key)
+	return e.Errorf(first, "unknown key '%s'; there are source, ttl, gc, weight, index, external, stopwords, limits, backend, route, log and access", first.Key)
 }
 
 // only refuses pairs other than those.

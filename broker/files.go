@@ -1,9 +1,7 @@
 package broker
 
 import (
-	"context"
 	"log/slog"
-	"strings"
 
 	"harvest/fs"
 )
@@ -43,11 +41,8 @@ type Options struct {
 	lanes *lanes // that several Brokers share; nil: it has its own
 }
 
-// How much of the growing files is kept.
-const (
-	keepEvents = 1 << 20
-	keepLog    = 1 << 20
-)
+// keepEvents is how much of events is kept.
+const keepEvents = 1 << 20
 
 // shown is what a Broker keeps for its side of the tree.
 type shown struct {
@@ -55,18 +50,18 @@ type shown struct {
 	bus     *fs.Bus
 	err     *fs.Err
 	events  *fs.Log
-	log     *fs.Log
+	tail    *fs.Log // of the log, for those who wait
 	objects fs.Dir
 	dir     fs.Dir
 }
 
 func newShown(b *Broker, bus *fs.Bus) *shown {
-	return &shown{b: b, bus: bus, err: fs.NewErr(b.id("err")), events: fs.NewLog(keepEvents), log: fs.NewLog(keepLog)}
+	return &shown{b: b, bus: bus, err: fs.NewErr(b.id("err")), events: fs.NewLog(keepEvents), tail: fs.NewLog(keepTail)}
 }
 
 // logger is lg with what it says also in the file log.
 func (s *shown) logger(lg *slog.Logger) *slog.Logger {
-	return slog.New(slog.NewMultiHandler(lg.Handler(), slog.NewTextHandler(s.log, nil)))
+	return slog.New(slog.NewMultiHandler(lg.Handler(), slog.NewTextHandler(s.b.journal, nil)))
 }
 
 // tell adds a record to events.
@@ -91,19 +86,11 @@ func (s *shown) build() {
 	b := s.b
 	nodes := b.store.Files(b.id, s.bus, b.remove)
 	s.objects = nodes["objects"].(fs.Dir)
-	nodes["config"] = fs.Config(b.id("config"), s.err, b.configText, b.setConfig).Lines(checkLine)
+	nodes["config"] = fs.Config(b.id("config"), s.err, b.configText, b.setConfig).Lines(checkLine).Whose(b.whose)
 	nodes["template"] = fs.Config(b.id("template"), s.err, b.template.source, b.setTemplate).Named("template").Removable()
 	nodes["template.translated"] = fs.Text(b.id("template.translated"), b.template.translated)
 	nodes["translated"] = fs.Text(b.id("translated"), b.translated)
-	nodes["ctl"] = fs.Ctl(b.id("ctl"), s.err,
-		fs.On("collect [SOURCE]", func(_ context.Context, arg []string) error { return b.ask(strings.Join(arg, "")) }),
-		fs.On("gc", func(context.Context, []string) error { return b.askGC() }),
-		fs.On("check", func(ctx context.Context, _ []string) error { return b.check(ctx) }),
-		fs.On("reindex", func(context.Context, []string) error { return b.askReindex() }),
-		fs.On("delete OID...", b.delete),
-		fs.On("restart SOURCE", func(_ context.Context, arg []string) error { return b.restart(arg[0]) }),
-		fs.On("stop", func(context.Context, []string) error { return b.stop(true) }),
-		fs.On("start", func(context.Context, []string) error { return b.stop(false) }))
+	nodes["ctl"] = s.ctl()
 	nodes["err"] = s.err
 	nodes["status"] = fs.Text(b.id("status"), b.status)
 	nodes["stats"] = fs.Text(b.id("stats"), b.stats)
@@ -121,6 +108,6 @@ func (s *shown) build() {
 		nodes["register"] = registerFile{b}
 	}
 	s.events.Nodes(nodes, "events", b.id)
-	s.log.Nodes(nodes, "log", b.id)
-	s.dir = fs.Static(b.id("dir"), nodes)
+	s.logNodes(nodes)
+	s.dir = fs.StaticAnd(b.id("dir"), nodes, s.oldLogs)
 }

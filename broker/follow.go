@@ -217,12 +217,20 @@ func (t texts) Text(ctx context.Context, ids []index.ID, yield func(i int, field
 const (
 	patience = 200 * time.Millisecond
 	nearly   = 1000
+
+	gcPatience = 10 * time.Millisecond // for one that goes after what gc deletes, which no query misses
 )
 
 // settle waits for the index to come to where the store is.
 func (b *Broker) settle(ctx context.Context) {
 	seq := b.store.Cursor().Seq
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	b.mu.Lock()
+	most := patience
+	if b.gcRuns {
+		most = gcPatience
+	}
+	b.mu.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	for b.follows.Load() {
 		b.mu.Lock()
@@ -375,95 +383,4 @@ func cutEmbed(name string) (string, bool) {
 		return name, false
 	}
 	return rest[1:], true
-}
-
-// gc drops what has expired, and makes registry, store and index agree where
-// something has come between them: an object no source gave leaves the store.
-func (b *Broker) gc(ctx context.Context) error {
-	expired, err := b.expire(ctx)
-	if err != nil {
-		return err
-	}
-	if err := b.follow(ctx); err != nil {
-		return err
-	}
-	orphans, stale, err := b.reconcile(ctx)
-	if err != nil {
-		return err
-	}
-	if err := b.follow(ctx); err != nil {
-		return err
-	}
-	b.event("gc", ndb.Of("expired", expired), ndb.Of("orphans", orphans), ndb.Of("stale", stale))
-	return b.checkIndex()
-}
-
-// checkIndex has the index made anew if it does not hold as many documents as
-// the store holds objects. Nothing known leads there; it costs nothing to look.
-func (b *Broker) checkIndex() error {
-	before := b.store.Cursor()
-	h := b.hold()
-	docs := h.Stats().Docs
-	h.release()
-	b.mu.Lock()
-	docs += len(b.damaged)
-	b.mu.Unlock()
-	objects := b.store.Count()
-	mark, err := b.indexed()
-	if err != nil || mark != before || b.store.Cursor() != before || int64(docs) == objects {
-		return err
-	}
-	b.lg.Error("index does not agree with the store", "documents", docs, "objects", objects)
-	return b.askReindex()
-}
-
-// reconcile compares store and registry, both in order of OID.
-func (b *Broker) reconcile(ctx context.Context) (orphans, stale int, err error) {
-	b.putting.Lock()
-	defer b.putting.Unlock()
-	var (
-		drop    []store.OID
-		deletes []store.Change
-		last    *store.OID
-		list    []entry
-	)
-	next := func() (e entry, ok bool, err error) {
-		if len(list) == 0 {
-			if list, err = b.registry.after(last, 4096); err != nil || len(list) == 0 {
-				return entry{}, false, err
-			}
-			last = &list[len(list)-1].oid
-		}
-		e, list = list[0], list[1:]
-		return e, true, nil
-	}
-	e, ok, err := next()
-	for o, serr := range b.store.Scan(ctx, "", "") {
-		if err = errors.Join(err, serr); err != nil {
-			return 0, 0, err
-		}
-		for ok && bytes.Compare(e.oid[:], o.OID[:]) < 0 {
-			drop = append(drop, e.oid)
-			if e, ok, err = next(); err != nil {
-				return 0, 0, err
-			}
-		}
-		if ok && e.oid == o.OID {
-			e, ok, err = next()
-			continue
-		}
-		deletes = append(deletes, store.Change{Op: soif.Delete, OID: o.OID})
-	}
-	for ; ok && err == nil; e, ok, err = next() {
-		drop = append(drop, e.oid)
-	}
-	if err != nil {
-		return 0, 0, err
-	}
-	if len(deletes) > 0 {
-		if _, err := b.store.Apply(ctx, deletes); err != nil {
-			return 0, 0, err
-		}
-	}
-	return len(deletes), len(drop), b.registry.drop(drop)
 }

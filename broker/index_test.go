@@ -421,9 +421,9 @@ func TestSimilar(t *testing.T) {
 	if got := read(t, d, "err"); got != "" {
 		t.Errorf("got err %q, want nothing", got)
 	}
-	asked := b.queries.stats().asked
+	asked := b.queries.tally.asked
 	read(t, d, "similar/"+name+"/summary")
-	if now := b.queries.stats().asked; now != asked {
+	if now := b.queries.tally.asked; now != asked {
 		t.Errorf("got %d searches, want the answer kept", now-asked)
 	}
 }

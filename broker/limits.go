@@ -123,8 +123,14 @@ func (b *Broker) limitsOf(ctx context.Context) limits {
 // reached is the error of a limit: it names the setting, and the entry of the
 // config that would change it.
 func (l *limits) reached(class error, key string, value any, why string) error {
-	return fmt.Errorf("limit %s=%v of user %s: %s (set by 'limits user=%s %s=…' in config): %w", key, value, l.user, why, l.user, key, class)
+	return &limitError{fmt.Errorf("limit %s=%v of user %s: %s (set by 'limits user=%s %s=…' in config): %w", key, value, l.user, why, l.user, key, class)}
 }
+
+// A limitError is of a query that a limit has stopped.
+type limitError struct{ err error }
+
+func (e *limitError) Error() string { return e.err.Error() }
+func (e *limitError) Unwrap() error { return e.err }
 
 // A hit takes so many bytes while it is looked for, and so many in an answer.
 const (
@@ -254,4 +260,19 @@ func (s *queries) room(l *limits, owner string, but *session, hits int) error {
 		return l.reached(syscall.ENOMEM, "memory", l.memory, "the answers of all sessions have "+strconv.FormatInt(kept, 10)+" hits")
 	}
 	return nil
+}
+
+// granting reads access owner=USER group=GROUP.
+func (c *config) granting(e ndb.Entry) error {
+	known := []ndb.Pair{e.First()}
+	for key, to := range map[string]*string{"owner": &c.owner, "group": &c.group} {
+		if p, ok := e.Pair(key); ok {
+			*to = p.Value
+			known = append(known, p)
+		}
+	}
+	if e.First().Value != "" || len(e.Pairs) < 2 {
+		return e.Errorf(e.First(), "access: written as access owner=USER group=GROUP")
+	}
+	return only(e, known...)
 }

@@ -125,14 +125,14 @@ func TestListNamedAsksNothing(t *testing.T) {
 	}
 	apply(t, g, update(object("http://a/2", "two", "common")))
 	must(t, b.Collect(ctx, "g"))
-	asked := b.queries.stats().asked
+	asked := b.queries.tally.asked
 	names := list(t, d, "q")
 	nodes := make(map[string]fs.Dir)
 	for e, err := range walk(t, d, "q").(fs.Dir).List(ctx, "") {
 		must(t, err)
 		nodes[e.Name] = e.Node.(fs.Dir)
 	}
-	if now := b.queries.stats().asked; now != asked || len(names) != 5 || len(nodes) != 5 {
+	if now := b.queries.tally.asked; now != asked || len(names) != 5 || len(nodes) != 5 {
 		t.Errorf("got %d searches and names %v, want none and five", now-asked, names)
 	}
 	in := nodes["common or x3"]
@@ -144,7 +144,7 @@ func TestListNamedAsksNothing(t *testing.T) {
 	if len(got) < 3 || got[1] != "002.soif" {
 		t.Errorf("got %v, want two objects and files", got)
 	}
-	if now := b.queries.stats().asked; now != asked+1 {
+	if now := b.queries.tally.asked; now != asked+1 {
 		t.Errorf("got %d searches, want one", now-asked)
 	}
 	n, err := in.Lookup(ctx, "001.soif")

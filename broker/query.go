@@ -120,10 +120,12 @@ func (a *answer) past() bool { return a.first > 0 && len(a.hits) == 0 }
 // answer runs a query for a page, counted from 1, of as many hits as the manner
 // says.
 func (b *Broker) answer(ctx context.Context, q query.Node, m manner, page int) (*answer, error) {
-	if b.front.has() {
-		return b.frontAnswer(ctx, q, m, page)
-	}
-	return b.ownAnswer(ctx, q, m, page)
+	return b.logged(ctx, askedFor(q), func() (*answer, error) {
+		if b.front.has() {
+			return b.frontAnswer(ctx, q, m, page)
+		}
+		return b.ownAnswer(ctx, q, m, page)
+	})
 }
 
 // ownAnswer is answer from this Broker's own objects.
@@ -167,7 +169,6 @@ func (a *answer) take(r index.Results, mark string) {
 
 func (a *answer) done() {
 	a.took = time.Since(a.time)
-	a.b.queries.count(a)
 }
 
 // alike is how many objects like another are shown.
@@ -175,6 +176,10 @@ const alike = 100
 
 // similar finds the objects that are most like another.
 func (b *Broker) similar(ctx context.Context, oid store.OID) (*answer, error) {
+	return b.logged(ctx, ndb.Of("similar", oid), func() (*answer, error) { return b.mostLike(ctx, oid) })
+}
+
+func (b *Broker) mostLike(ctx context.Context, oid store.OID) (*answer, error) {
 	a := &answer{b: b, like: oid, manner: plain(), time: time.Now()}
 	opt, err := b.options(ctx, nil, a.manner)
 	if err != nil {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"fmt"
 	iofs "io/fs"
+	"os"
+	"path/filepath"
+	"sync"
 	"time"
 
 	"go.etcd.io/bbolt"
@@ -26,7 +29,13 @@ import (
 // that leaves the store leaves the registry when the index follows (follow.go).
 //
 // Versions: 1, the first.
-type registry struct{ db *bbolt.DB }
+type registry struct {
+	path string
+	mu   sync.RWMutex // held while db is replaced; shared by who uses it
+	db   *bbolt.DB
+}
+
+const registryName = "registry.db"
 
 var (
 	bucketMeta    = []byte("meta")
@@ -46,11 +55,11 @@ type place struct {
 }
 
 func openRegistry(path string) (*registry, error) {
-	db, err := bbolt.Open(path, 0o666, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
+	db, err := openBolt(path)
 	if err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
-	r := &registry{db}
+	r := &registry{path: path, db: db}
 	err = db.Update(func(tx *bbolt.Tx) error {
 		for _, name := range [][]byte{bucketMeta, bucketSources, bucketObjects, bucketPending} {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
@@ -70,12 +79,91 @@ func openRegistry(path string) (*registry, error) {
 	return r, nil
 }
 
-func (r *registry) Close() error { return r.db.Close() }
+func (r *registry) Close() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.db.Close()
+}
+
+func (r *registry) view(do func(*bbolt.Tx) error) error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.db.View(do)
+}
+
+func (r *registry) update(do func(*bbolt.Tx) error) error {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.db.Update(do)
+}
+
+// How much of the file is to be free, and how many bytes, for compact to be worth
+// it, and how many it copies with one wait for the disk.
+const (
+	compactShare = 3
+	compactLeast = 1 << 20
+	compactTx    = 8 << 20
+)
+
+// compact writes the registry anew if more than a third of its file is free: bbolt
+// gives nothing back by itself. Who enters objects waits meanwhile, some seconds for
+// a million; who asks is not concerned. A crash leaves the old file or the new one.
+func (r *registry) compact() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	st, err := os.Stat(r.path)
+	if err != nil {
+		return err
+	}
+	free := int64(r.db.Stats().FreePageN+r.db.Stats().PendingPageN) * int64(r.db.Info().PageSize)
+	if free < compactLeast || free*compactShare < st.Size() {
+		return nil
+	}
+	if err := r.copyTo(r.path + ".new"); err != nil {
+		os.Remove(r.path + ".new")
+		return err
+	}
+	if err := r.db.Close(); err != nil {
+		return err
+	}
+	err = os.Rename(r.path+".new", r.path)
+	db, oerr := openBolt(r.path) // whichever it is now
+	if oerr != nil {
+		return errors.Join(err, oerr)
+	}
+	r.db = db
+	return errors.Join(err, syncDir(filepath.Dir(r.path)))
+}
+
+// copyTo writes what is in use to a new file, which is on disk then.
+func (r *registry) copyTo(path string) error {
+	if err := os.Remove(path); err != nil && !errors.Is(err, iofs.ErrNotExist) {
+		return err
+	}
+	db, err := openBolt(path)
+	if err != nil {
+		return err
+	}
+	return errors.Join(bbolt.Compact(db, r.db, compactTx), db.Close())
+}
+
+func openBolt(path string) (*bbolt.DB, error) {
+	return bbolt.Open(path, 0o666, &bbolt.Options{Timeout: time.Second, FreelistType: bbolt.FreelistMapType})
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
+}
 
 // places gives those of sources; new ones are entered, all or none.
 func (r *registry) places(paths []string) (map[string]place, error) {
 	at := make(map[string]place, len(paths))
-	err := r.db.Update(func(tx *bbolt.Tx) error {
+	err := r.update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucketSources)
 		for _, path := range paths {
 			if v := b.Get([]byte(path)); v != nil {
@@ -124,14 +212,14 @@ func parsePlace(text string) (p place, err error) {
 
 // advance says that all up to p.cursor is stored.
 func (r *registry) advance(path string, p place) error {
-	return r.db.Update(func(tx *bbolt.Tx) error {
+	return r.update(func(tx *bbolt.Tx) error {
 		return tx.Bucket(bucketSources).Put([]byte(path), []byte(p.String()))
 	})
 }
 
 // begin enters objects that source id gives as pending.
 func (r *registry) begin(id uint64, oids []store.OID) error {
-	return r.db.Update(func(tx *bbolt.Tx) error {
+	return r.update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucketPending)
 		for _, oid := range oids {
 			if err := b.Put(oid[:], binary.BigEndian.AppendUint64(nil, id)); err != nil {
@@ -144,7 +232,7 @@ func (r *registry) begin(id uint64, oids []store.OID) error {
 
 // settle enters the pending objects that the store has, and forgets the rest.
 func (r *registry) settle(has func(store.OID) (bool, error)) error {
-	return r.db.Update(func(tx *bbolt.Tx) error {
+	return r.update(func(tx *bbolt.Tx) error {
 		pending, objects := tx.Bucket(bucketPending), tx.Bucket(bucketObjects)
 		if k, _ := pending.Cursor().First(); k == nil {
 			return nil
@@ -172,7 +260,7 @@ func (r *registry) settle(has func(store.OID) (bool, error)) error {
 
 // owner is the id of the source that gave an object, 0 if none did.
 func (r *registry) owner(oid store.OID) (id uint64, err error) {
-	err = r.db.View(func(tx *bbolt.Tx) error {
+	err = r.view(func(tx *bbolt.Tx) error {
 		if v := tx.Bucket(bucketObjects).Get(oid[:]); len(v) == 8 {
 			id = binary.BigEndian.Uint64(v)
 		}
@@ -186,7 +274,7 @@ func (r *registry) drop(oids []store.OID) error {
 	if len(oids) == 0 {
 		return nil
 	}
-	return r.db.Update(func(tx *bbolt.Tx) error {
+	return r.update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucketObjects)
 		for _, oid := range oids {
 			if err := b.Delete(oid[:]); err != nil {
@@ -206,7 +294,7 @@ type entry struct {
 // after gives up to n entries after an OID, in order; from the first if oid is
 // nil.
 func (r *registry) after(oid *store.OID, n int) (out []entry, err error) {
-	err = r.db.View(func(tx *bbolt.Tx) error {
+	err = r.view(func(tx *bbolt.Tx) error {
 		c := tx.Bucket(bucketObjects).Cursor()
 		k, v := c.First()
 		if oid != nil {

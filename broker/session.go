@@ -240,14 +240,9 @@ type queries struct {
 	numbers  uint64 // the last given; none is given twice
 	vers     uint32
 	recent   []*recent // newest first
-	figures  figures
+	tally    tally
 
 	restored []*session // by load, for askAgain; nobody else looks
-}
-
-type figures struct {
-	asked, hits, cut int64
-	took             time.Duration
 }
 
 // A recent query is listed in q until others push it out. Its answer is kept
@@ -266,23 +261,6 @@ const (
 
 func newQueries(b *Broker) *queries {
 	return &queries{b: b, sessions: make(map[string]*session)}
-}
-
-func (s *queries) stats() figures {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.figures
-}
-
-func (s *queries) count(a *answer) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.figures.asked++
-	s.figures.hits += int64(a.total)
-	if a.cut != "" {
-		s.figures.cut++
-	}
-	s.figures.took += a.took
 }
 
 // add makes a session: named, or, without a name, numbered.

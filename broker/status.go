@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"harvest/fs/ndb"
 )
@@ -53,7 +52,7 @@ func (b *Broker) status() string {
 	for _, what := range []struct {
 		name string
 		err  error
-	}{{"store-error", serr}, {"index-error", b.trouble}, {"merge-error", b.mergeTrouble}} {
+	}{{"store-error", serr}, {"index-error", b.trouble}, {"merge-error", b.mergeTrouble}, {"log-error", b.journal.trouble()}} {
 		if what.err != nil {
 			line(ndb.Of(what.name, what.err))
 		}
@@ -93,39 +92,6 @@ func (s *source) pairs(stopped bool) []ndb.Pair {
 		out = append(out, ndb.Of("failed", s.fails), ndb.Of("err", s.err))
 	}
 	return out
-}
-
-// stats are counters since the start, as Prometheus reads them.
-func (b *Broker) stats() string {
-	st, _ := b.store.Stats()
-	h := b.hold()
-	defer h.release()
-	ix := h.Stats()
-	q := b.queries.stats()
-	b.mu.Lock()
-	c := b.total
-	b.mu.Unlock()
-	var t strings.Builder
-	metric := func(name string, value any) {
-		fmt.Fprintf(&t, "harvest_broker_%s{broker=%q} %v\n", name, b.name, value)
-	}
-	metric("updates_total", c.updates)
-	metric("deletes_total", c.deletes)
-	metric("refreshes_total", c.refreshes)
-	metric("bad_total", c.bad)
-	metric("queries_total", q.asked)
-	metric("query_seconds_total", q.took.Seconds())
-	metric("hits_total", q.hits)
-	metric("queries_cut_total", q.cut)
-	metric("objects", st.Objects)
-	metric("store_bytes", st.Disk)
-	metric("index_documents", ix.Docs)
-	metric("index_bytes", ix.Bytes)
-	metric("index_segments", ix.Segments)
-	metric("index_deleted", ix.Deleted)
-	metric("index_words", ix.Text)
-	metric("uptime_seconds", int(time.Since(b.started).Seconds()))
-	return t.String()
 }
 
 // writeAttributes writes a line an attribute: name, documents, distinct values.

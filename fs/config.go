@@ -34,6 +34,7 @@ type ConfigFile struct {
 	line func(line string, n int) error
 	hide func(text string) string
 	rest bool // removing it empties it
+	who  func() (owner, group string)
 
 	mu       sync.Mutex
 	name     string // its own, told by the directory that holds it
@@ -79,6 +80,12 @@ func (c *ConfigFile) Removable() *ConfigFile {
 	return c
 }
 
+// Whose has f say whose the file is, as CtlFile.Whose does.
+func (c *ConfigFile) Whose(f func() (owner, group string)) *ConfigFile {
+	c.who = f
+	return c
+}
+
 // Named gives the file the name that errors are told under; a Static gives those
 // in it theirs.
 func (c *ConfigFile) Named(name string) *ConfigFile {
@@ -110,7 +117,7 @@ func (c *ConfigFile) Stat() Stat {
 	if c.writers > 0 {
 		size = int64(len(c.draft))
 	}
-	return Stat{Path: c.path, Vers: c.vers, Kind: Made, Mode: 0o644, Size: size, Mtime: c.mtime}
+	return whose(Stat{Path: c.path, Vers: c.vers, Kind: Made, Mode: 0o644, Size: size, Mtime: c.mtime}, c.who)
 }
 
 // Open gives a reader a snapshot of the running text, a writer the draft.

@@ -55,6 +55,7 @@ type CtlFile struct {
 	cmds  []Command
 	read  func() string
 	owner string
+	who   func() (owner, group string)
 }
 
 // Ctl makes a CtlFile; what it refuses is kept in err, which may be nil.
@@ -67,6 +68,10 @@ func (c *CtlFile) Reads(f func() string) *CtlFile { c.read = f; return c }
 
 // OwnedBy gives the file to a user.
 func (c *CtlFile) OwnedBy(user string) *CtlFile { c.owner = user; return c }
+
+// Whose has f say whose the file is each time it is asked. A named owner or group
+// may write, as the tree's own users may if no group is named.
+func (c *CtlFile) Whose(f func() (owner, group string)) *CtlFile { c.who = f; return c }
 
 func (c *CtlFile) text() string {
 	if c.read != nil {
@@ -81,7 +86,8 @@ func (c *CtlFile) text() string {
 
 // Stat says that the owner may write.
 func (c *CtlFile) Stat() Stat {
-	return Stat{Path: c.path, Kind: Control, Mode: 0o644, Size: int64(len(c.text())), Owner: c.owner}
+	st := Stat{Path: c.path, Kind: Control, Mode: 0o644, Size: int64(len(c.text())), Owner: c.owner}
+	return whose(st, c.who)
 }
 
 // Open never truncates.
@@ -91,7 +97,7 @@ func (c *CtlFile) Open(ctx context.Context, m Mode) (Handle, error) {
 
 // Set takes any new size or time: truncation means nothing here.
 func (c *CtlFile) Set(ctx context.Context, ch Change) error {
-	if ch.Mode != nil && ch.Mode.Perm() != 0o644 {
+	if ch.Mode != nil && ch.Mode.Perm() != c.Stat().Mode {
 		return iofs.ErrPermission
 	}
 	return nil
@@ -135,6 +141,22 @@ func (c *CtlFile) do(ctx context.Context, line string) error {
 		return cmd.args(ctx, arg)
 	}
 	return errors.New("unknown control message: " + verb)
+}
+
+// whose gives a file the owner and the group that who names; those may write.
+func whose(st Stat, who func() (owner, group string)) Stat {
+	if who == nil {
+		return st
+	}
+	owner, group := who()
+	if owner == "" && group == "" {
+		return st
+	}
+	if owner != "" {
+		st.Owner = owner
+	}
+	st.Group, st.Mode = group, st.Mode|st.Mode&0o200>>3
+	return st
 }
 
 type ctlHandle struct {

@@ -11,8 +11,12 @@ import (
 
 // Static is a directory whose names are fixed. If one of its nodes is a
 // ConfigFile it can be edited in place with any editor: see ConfigFile.
-func Static(path uint64, nodes map[string]Node) Dir {
-	s := &static{path: path, nodes: nodes, names: slices.Sorted(maps.Keys(nodes))}
+func Static(path uint64, nodes map[string]Node) Dir { return StaticAnd(path, nodes, nil) }
+
+// StaticAnd is Static with files beside the fixed ones that come and go: more gives
+// those that are there now, few and cheaply. It may be nil.
+func StaticAnd(path uint64, nodes map[string]Node, more func() []Entry) Dir {
+	s := &static{path: path, nodes: nodes, names: slices.Sorted(maps.Keys(nodes)), more: more}
 	for _, n := range nodes {
 		if _, ok := n.(*ConfigFile); ok {
 			return newEditable(s)
@@ -30,12 +34,20 @@ type static struct {
 	path  uint64
 	nodes map[string]Node
 	names []string
+	more  func() []Entry
 }
 
 func (s *static) Stat() Stat { return Stat{Path: s.path, Mode: 0o555} }
 
 func (s *static) Lookup(_ context.Context, name string) (Node, error) {
 	n, ok := s.nodes[name]
+	if !ok && s.more != nil {
+		for _, e := range s.more() {
+			if e.Name == name {
+				return e.Node, nil
+			}
+		}
+	}
 	if !ok {
 		return nil, notExist(name)
 	}
@@ -45,7 +57,14 @@ func (s *static) Lookup(_ context.Context, name string) (Node, error) {
 	return n, nil
 }
 
-func (s *static) List(_ context.Context, after string) iter.Seq2[Entry, error] {
+func (s *static) List(ctx context.Context, after string) iter.Seq2[Entry, error] {
+	if s.more != nil {
+		all := s.more()
+		for e := range (&static{nodes: s.nodes, names: s.names}).List(ctx, "") {
+			all = append(all, e)
+		}
+		return Sorted(all, after)
+	}
 	return func(yield func(Entry, error) bool) {
 		i := sort.SearchStrings(s.names, after)
 		for ; i < len(s.names); i++ {
