@@ -51,6 +51,7 @@ type Broker struct {
 	externals externals
 	template  template // how answers are shown to people
 	views     *views
+	dups      *dups
 	lanes     *lanes
 	digest    digest
 	front     *front
@@ -132,6 +133,9 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 	if b.registry, err = openRegistry(filepath.Join(dir, registryName)); err != nil {
 		return nil, fmt.Errorf("broker %s: %w", name, err)
 	}
+	if b.dups, err = openDups(b); err != nil {
+		return nil, fmt.Errorf("broker %s: %w", name, err)
+	}
 	if err = b.registry.settle(b.has); err != nil {
 		return nil, fmt.Errorf("broker %s: %w", name, err)
 	}
@@ -181,6 +185,9 @@ func (b *Broker) close() (err error) {
 	}
 	if b.views != nil && b.views.set != nil {
 		err = errors.Join(err, b.views.set.Close())
+	}
+	if b.dups != nil {
+		err = errors.Join(err, b.dups.close())
 	}
 	if b.registry != nil {
 		err = errors.Join(err, b.registry.Close())

@@ -728,7 +728,7 @@ func TestConfig(t *testing.T) {
 	for _, tt := range []struct{ text, want string }{
 		{"source path=gather/web every=10m\nsource path=tcp!h!5640/gather/x\nttl=4320h\ngc every=1h\nweight title=8 other=0.5\n", ""},
 		{"# nothing\n", ""},
-		{"sauce path=x\n", "line 1, column 1: unknown key 'sauce'; there are source, ttl, gc, weight, index, external, stopwords, limits, backend, route, log and access"},
+		{"sauce path=x\n", "line 1, column 1: unknown key 'sauce'; there are source, ttl, gc, weight, index, external, stopwords, limits, backend, route, log, access and duplicates"},
 		{"index engine=ranked positions=no numbers=no memory=64M stem=english\nstopwords='the Über' common=0\n", ""},
 		{"index engine=block grain=medium\n", ""},
 		{"index\n", "line 1, column 1: index: written as index engine=ranked|block …"},

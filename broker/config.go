@@ -30,6 +30,8 @@ type config struct {
 	owner    string   // of ctl, config and log; "": who owns the tree
 	group    string   // that may write to them too
 	common   int      // and words in more than so many of a hundred objects; 0: none
+	dups     string   // show or hide copies
+	near     string   // how much hits resemble each other that are not shown, in percent, or no
 	imported imported // what was made of a Collection.conf
 }
 
@@ -67,7 +69,7 @@ const (
 )
 
 func defaultConfig() *config {
-	c := &config{log: defaultLog(), limits: make(map[string]ndb.Entry), ttl: defaultTTL, gc: defaultGC, other: 1, external: external{every: externalEvery}, weights: map[string]float64{
+	c := &config{log: defaultLog(), limits: make(map[string]ndb.Entry), ttl: defaultTTL, gc: defaultGC, dups: dupsHide, near: nearNo, other: 1, external: external{every: externalEvery}, weights: map[string]float64{
 		"title": 6, "keywords": 2, "author": 2, "abstract": 2, "description": 2, "headings": 2,
 	}}
 	for _, name := range []string{
@@ -164,6 +166,8 @@ func (c *config) entry(e ndb.Entry) (err error) {
 		return c.weighing(e)
 	case "stopwords":
 		return c.stopping(e)
+	case "duplicates":
+		return c.folding(e)
 	case "limits":
 		return c.limiting(e)
 	case "backend":
@@ -184,7 +188,7 @@ func (c *config) entry(e ndb.Entry) (err error) {
 		}
 		return only(e, first, p)
 	}
-	return e.Errorf(first, "unknown key '%s'; there are source, ttl, gc, weight, index, external, stopwords, limits, backend, route, log and access", first.Key)
+	return e.Errorf(first, "unknown key '%s'; there are source, ttl, gc, weight, index, external, stopwords, limits, backend, route, log, access and duplicates", first.Key)
 }
 
 // only refuses pairs other than those.
@@ -394,6 +398,23 @@ func (c *config) stopping(e ndb.Entry) error {
 	}
 	c.common = n
 	return only(e, e.First(), p)
+}
+
+// folding reads duplicates=show|hide near=N|no.
+func (c *config) folding(e ndb.Entry) error {
+	first := e.First()
+	if c.dups = first.Value; c.dups != dupsShow && c.dups != dupsHide {
+		return e.Errorf(first, "duplicates: '%s' is neither show nor hide", first.Value)
+	}
+	p, ok := e.Pair("near")
+	if !ok {
+		return only(e, first)
+	}
+	c.near = p.Value
+	if _, err := parseNear(p.Value); err != nil {
+		return e.Errorf(p, "duplicates: %v", err)
+	}
+	return only(e, first, p)
 }
 
 // checkLine refuses at the write what no other line could make good.

@@ -20,6 +20,8 @@ import (
 //		QUERY/  status hits summary soif why plan suggest 001.soif …
 //	similar/
 //		OID/    the same but suggest
+//	duplicates      copies, and of what; walked to as dups too
+//	near/           see files_dups.go
 //	views/      see files_views.go
 //	by/         see files_by.go
 //
@@ -100,6 +102,9 @@ func (s *shown) build() {
 	nodes["query"] = queryDir{b}
 	nodes["q"] = namedDir{b}
 	nodes["similar"] = similarDir{b}
+	nodes["duplicates"] = b.duplicatesFile()
+	nodes["dups"] = fs.Hidden(nodes["duplicates"])
+	nodes["near"] = nearDir{b}
 	nodes["as"] = s.asFiles()
 	nodes["views"] = viewsDir{b: b}
 	nodes["by"] = byDir{b: b}

@@ -57,6 +57,7 @@ func (b *Broker) pageFiles(now func() page, vers func() uint32, id func(name str
 		"summary": stream("summary", func(p page) produce { return p.writeSummary }),
 		"soif":    stream("soif", func(p page) produce { return p.writeSOIF }),
 		"why":     stream("why", func(p page) produce { return p.writeWhy }),
+		"dups":    stream("dups", func(p page) produce { return p.writeDups }),
 		"results.html": pageFile(id("results.html"), func() uint32 { return vers() + b.template.version() }, func() produce {
 			p := now()
 			return func(ctx context.Context, w io.Writer) error { return b.writeHTML(ctx, w, p, "") }
@@ -232,6 +233,7 @@ func (s *session) ctl() fs.File {
 	return sessionCtl{s, fs.Ctl(s.id("ctl"), s.err.Err,
 		fs.OnText("query TEXT", s.ask),
 		fs.OnText(mannerUsage, s.set),
+		fs.On("dups show|hide", func(ctx context.Context, arg []string) error { return s.set(ctx, "dups="+fs.Quote(arg[0])) }),
 		fs.On("page K", s.turn),
 		fs.On("reset", func(context.Context, []string) error { return s.reset() })).Reads(func() string { return s.name + "\n" }).OwnedBy(s.owner)}
 }

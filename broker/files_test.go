@@ -214,7 +214,7 @@ func TestNamedSession(t *testing.T) {
 		{"set costs=1,2", "set costs=1,2: not four numbers from 1 to 9"},
 		{"set costs=1,2,0,1", "set costs=1,2,0,1: not four numbers from 1 to 9"},
 		{"set feedback=101", "set feedback=101: not a number from 0 (none) to 100"},
-		{"set limit=1 mistakes=1", "set mistakes: unknown; there are rank, limit, errors, costs, feedback, case, word, stem, external and fields"},
+		{"set limit=1 mistakes=1", "set mistakes: unknown; there are rank, limit, errors, costs, feedback, case, word, stem, dups, near, external and fields"},
 		{"quarry x", "unknown control message: quarry"},
 	} {
 		refuses(t, d, "query/x/ctl", tt.text, tt.want)
@@ -418,7 +418,7 @@ func TestNamedByQuery(t *testing.T) {
 		t.Errorf("got q/ %v, want nothing", got)
 	}
 	const q = "q/title : fuse"
-	if got := list(t, d, q); !slices.Equal(got, []string{"001.soif", "hits", "plan", "refine", "results.html", "routed", "since", "soif", "status", "suggest", "summary", "why"}) {
+	if got := list(t, d, q); !slices.Equal(got, []string{"001.soif", "dups", "hits", "plan", "refine", "results.html", "routed", "shortcuts", "since", "soif", "status", "suggest", "summary", "why"}) {
 		t.Errorf("got %v", got)
 	}
 	if got := read(t, d, q+"/hits"); !strings.Contains(got, "http://a/1\tThe fuse manual\n") || strings.Count(got, "\n") != 1 {
@@ -503,8 +503,8 @@ func TestWideResults(t *testing.T) {
 			t.Errorf("got %s", e.Name)
 		}
 	}
-	if n != 5+11 {
-		t.Errorf("got %d names after 1229.soif, want 5 objects and 11 files", n)
+	if n != 5+13 {
+		t.Errorf("got %d names after 1229.soif, want 5 objects and 13 files", n)
 	}
 	if _, err := d.Lookup(ctx, "001.soif"); !errors.Is(err, iofs.ErrNotExist) {
 		t.Errorf("got %v, want %v: names have four digits", err, iofs.ErrNotExist)

@@ -53,12 +53,21 @@ func (b *Broker) follow(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		b.mu.Lock()
-		close(b.followed)
-		b.followed = make(chan struct{})
-		b.mu.Unlock()
+		b.tellFollowed()
+	}
+	if b.dups.behind(b.store.Cursor().Seq) {
+		b.dups.follow(ctx)
+		b.tellFollowed()
 	}
 	return nil
+}
+
+// tellFollowed wakes who waits for the index.
+func (b *Broker) tellFollowed() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.followed)
+	b.followed = make(chan struct{})
 }
 
 // indexed is the cursor of the last change that is in the index.
@@ -237,7 +246,7 @@ func (b *Broker) settle(ctx context.Context) {
 		followed, trouble := b.followed, b.trouble
 		b.mu.Unlock()
 		mark, err := b.indexed()
-		if err != nil || trouble != nil || mark.Seq >= seq || seq-mark.Seq > nearly {
+		if err != nil || trouble != nil || mark.Seq >= seq && !b.dups.awaited(seq) || seq-min(seq, mark.Seq) > nearly {
 			return
 		}
 		select {

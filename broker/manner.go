@@ -29,7 +29,9 @@ type manner struct {
 	feedback int         // this many of the best hits name more words to look for
 	among    string      // what words are rare among, as parseAmong reads it; "": this Broker's objects
 
-	via string // front ends that the query has come by
+	via  string // front ends that the query has come by
+	dups string // show or hide copies; "": what the config says
+	near string // how much hits resemble each other that are not shown, in percent, or no; "": what the config says
 }
 
 // What rank may be, beside an attribute, or one with a dash before it for the
@@ -44,7 +46,7 @@ const (
 const (
 	maxErrors   = 8
 	maxFeedback = 100 // objects, which are read
-	mannerUsage = "set rank=score|vector|url|updated|[-]ATTRIBUTE limit=N errors=0…8 costs=N,N,N,N feedback=N case=yes|no word=yes|no stem=LANGUAGE|no among='OBJECTS WORDS WORD=OBJECTS ...' external=links|recency|size|ATTRIBUTE|no fields=NAME,NAME"
+	mannerUsage = "set rank=score|vector|url|updated|[-]ATTRIBUTE limit=N errors=0…8 costs=N,N,N,N feedback=N case=yes|no word=yes|no stem=LANGUAGE|no dups=show|hide near=N|no among='OBJECTS WORDS WORD=OBJECTS ...' external=links|recency|size|ATTRIBUTE|no fields=NAME,NAME"
 )
 
 func plain() manner { return manner{rank: rankScore} }
@@ -81,6 +83,16 @@ func (m *manner) set(e ndb.Entry, p ndb.Pair) (known bool, err error) {
 		if m.stem = p.Value; p.Value != "" {
 			if serr := checkStem(p.Value); serr != nil {
 				err = fmt.Errorf("set %w", serr)
+			}
+		}
+	case "dups":
+		if m.dups = p.Value; p.Value != "" && p.Value != dupsShow && p.Value != dupsHide {
+			err = fmt.Errorf("set dups=%s: neither show nor hide", p.Value)
+		}
+	case "near":
+		if m.near = p.Value; p.Value != "" {
+			if _, nerr := parseNear(p.Value); nerr != nil {
+				err = fmt.Errorf("set %w", nerr)
 			}
 		}
 	default:
@@ -133,7 +145,7 @@ func yes(e ndb.Entry, p ndb.Pair) (bool, error) {
 // pairs are the manner as set takes it, but for limit, which is of pages.
 func (m manner) pairs() []ndb.Pair {
 	return []ndb.Pair{ndb.Of("rank", m.rank), ndb.Of("errors", m.errors), ndb.Of("costs", formatCosts(m.costs)), ndb.Of("feedback", m.feedback), ndb.Of("case", yesOrNo(m.cased)),
-		ndb.Of("word", yesOrNo(!m.inside)), ndb.Of("stem", m.stem), ndb.Of("external", m.external), ndb.Of("among", m.among), ndb.Of("via", m.via)}
+		ndb.Of("word", yesOrNo(!m.inside)), ndb.Of("stem", m.stem), ndb.Of("dups", m.dups), ndb.Of("near", m.near), ndb.Of("external", m.external), ndb.Of("among", m.among), ndb.Of("via", m.via)}
 }
 
 // byStore tells that the order is none that the index knows.

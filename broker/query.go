@@ -44,6 +44,12 @@ type answer struct {
 	missing []string
 	routed  []string // see chosen
 	back    int      // back ends that were asked
+
+	whole    []hit                   // all hits, where some are not shown
+	hidden   int                     // hits that are not shown, as far as they were looked at
+	near     map[store.OID][]nearHit // those of them that are near one that is
+	compared int                     // hits with one another
+	about    bool                    // total may count some that are not shown
 }
 
 type hit struct {
@@ -140,11 +146,19 @@ func (b *Broker) ownAnswer(ctx context.Context, q query.Node, m manner, page int
 		opt.Offset, opt.Limit = (page-1)*m.limit, m.limit
 	}
 	a := &answer{b: b, q: q, manner: m, first: opt.Offset, time: begin}
-	r, mark, err := a.search(ctx, opt)
+	b.settle(ctx)
+	if f := b.folds(m); !f.none() {
+		err = a.fold(ctx, opt, f)
+	} else {
+		var r index.Results
+		var mark string
+		if r, mark, err = a.search(ctx, opt); err == nil {
+			a.take(r, mark)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	a.take(r, mark)
 	for _, word := range left {
 		a.plan = append(a.plan, word+": left out")
 	}
@@ -186,12 +200,19 @@ func (b *Broker) mostLike(ctx context.Context, oid store.OID) (*answer, error) {
 		return nil, err
 	}
 	opt.Limit = alike + 1
+	b.settle(ctx)
+	f := b.folds(a.manner)
+	if !f.none() {
+		opt.Limit += alike / 2
+	}
 	r, mark, err := a.search(ctx, opt)
 	if err != nil {
 		return nil, err
 	}
 	a.take(r, mark)
-	a.hits = slices.DeleteFunc(a.hits, func(h hit) bool { return h.oid == oid })
+	if err := a.foldAlike(f); err != nil {
+		return nil, err
+	}
 	a.hits = a.hits[:min(alike, len(a.hits))]
 	a.total, a.more = len(a.hits), false
 	a.done()
@@ -346,6 +367,10 @@ func (p page) line(i int, e store.Entry, o *soif.Object) string {
 	h := p.hit(i)
 	cols := []string{strconv.Itoa(i + 1), fmt.Sprintf("%.3f", h.score), h.oid.String(), or(e.Type, o.Type), o.URL, o.Text("Title")}
 	for _, name := range p.fields {
+		if strings.EqualFold(name, dupField) {
+			cols = append(cols, p.doubled(h.oid))
+			continue
+		}
 		cols = append(cols, joined(o, name))
 	}
 	for i, c := range cols {
@@ -428,6 +453,13 @@ func (p page) writeSummary(ctx context.Context, w io.Writer) error {
 			})
 			if n > summaryLines {
 				fmt.Fprintf(w, "\t…\t%d more lines\n", n-summaryLines)
+			}
+			list, err := p.doubles(ctx, p.hit(i).oid)
+			if err != nil {
+				return err
+			}
+			for _, d := range list {
+				fmt.Fprintf(w, "\t%s\t%s\n", dupField, oneLine(d.url, 500))
 			}
 			return w.Flush()
 		})
@@ -605,6 +637,7 @@ func (p page) pairs() []ndb.Pair {
 	if p.more {
 		pairs = append(pairs, ndb.Of("more", "yes"))
 	}
+	pairs = append(pairs, p.foldPairs()...)
 	pairs = append(pairs, ndb.Of("first", min(p.from+1, p.to)), ndb.Of("last", p.to))
 	pairs = append(pairs, p.manner.pairs()...)
 	pairs = append(pairs, ndb.Of("took", p.took.Round(time.Microsecond)), ndb.Of("time", p.time), ndb.Of("index", p.mark))

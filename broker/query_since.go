@@ -27,7 +27,11 @@ func (a *answer) since(ctx context.Context, w io.Writer, after store.Cursor) err
 		if a.cut != "" { // a stream with a part of the hits would look whole
 			return fmt.Errorf("since/0: %s: %w", a.cut, syscall.E2BIG)
 		}
-		for _, h := range a.hits {
+		hits := a.hits
+		if a.whole != nil { // who collects has what is shown to decide for himself
+			hits = a.whole
+		}
+		for _, h := range hits {
 			if err := ctx.Err(); err != nil {
 				return err
 			}

@@ -15,7 +15,8 @@ import (
 )
 
 // TestScripts runs testdata/script on a tree with Brokers and a Gatherer's
-// store of 300 objects, all with the word harvest, every tenth about pears. The
+// store of 300 objects, all with the word harvest, every tenth about pears, and
+// one of dupObjects, copies. The first
 // store is exported by the old protocol too, at the port in gatherd-port.
 func TestScripts(t *testing.T) {
 	fstest.Scripts(t, filepath.Join("testdata", "script"), func(tb testing.TB, work string) (fs.Dir, func()) {
@@ -30,6 +31,10 @@ func TestScripts(t *testing.T) {
 			changes = append(changes, update(o))
 		}
 		apply(tb, g, changes...)
+		copies := w.gatherer("gather/copies")
+		for _, o := range dupObjects() {
+			apply(tb, copies, update(o))
+		}
 		all, err := OpenAll(filepath.Join(work, "broker"), testLog(tb), Options{Open: w.open})
 		must(tb, err)
 		ctx, cancel := context.WithCancel(context.Background())

@@ -196,7 +196,7 @@ func (s *session) set(ctx context.Context, text string) error {
 		case p.Key == "fields":
 			fields = fieldNames(p.Value)
 		case !known:
-			return fmt.Errorf("set %s: unknown; there are rank, limit, errors, costs, feedback, case, word, stem, external and fields", p.Key)
+			return fmt.Errorf("set %s: unknown; there are rank, limit, errors, costs, feedback, case, word, stem, dups, near, external and fields", p.Key)
 		}
 	}
 	return s.change(ctx, m, fields)

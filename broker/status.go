@@ -45,6 +45,9 @@ func (b *Broker) status() string {
 		}
 		line(next...)
 	}
+	if copied, hidden := b.dups.figures(); copied > 0 {
+		line(ndb.Of("copied", copied), ndb.Of("hidden", hidden))
+	}
 	line(ndb.Of("next-gc", b.gcAt))
 	if views := b.views.figures(); views != nil {
 		line(views...)
