@@ -23,9 +23,8 @@ import (
 // hostileLimits are small, that a test of what is slow or long be short.
 var hostileLimits = crawl.Limits{Body: 8 << 20, Time: 2 * time.Second, Wait: 3 * time.Second}
 
-// hostileRequests is what one trick may have of a Gatherer. The most, 1,101, go to
-// site maps of site maps, of which 1,000 are read of a server; else it is some 300.
-const hostileRequests = 1200
+// hostileRequests is what one trick may have of a Gatherer. The most are some 300.
+const hostileRequests = 500
 
 // A hostileReport is what the process tells that visited the hostile web.
 type hostileReport struct {

@@ -163,6 +163,9 @@ func (v *visit) rejects(url string, folder bool) string {
 func (v *visit) redundant(url string) string {
 	dir, name := splitName(url)
 	for other, why := range v.tables.Redundant(name) {
+		if !v.g.db.Knows(dir + other) {
+			continue
+		}
 		if d, err := v.g.db.Lookup(dir + other); err == nil && present(d.State) {
 			return why + ": " + other + " is there"
 		}

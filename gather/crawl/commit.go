@@ -302,12 +302,7 @@ func (r *recorder) watch(p *Page) {
 	if s == nil {
 		return
 	}
-	if why := s.trap.seen(p.URL, p.Depth, p.says); why != "" {
-		r.f.lg.Warn("trap", "server", s.origin, "url", p.URL, "reason", why)
-		if r.plan.Trapped != nil {
-			r.plan.Trapped(p.URL, why)
-		}
-	}
+	r.trapped(s, p.URL, s.trap.seen(p.URL, p.Depth, p.says))
 }
 
 // fresh brings a page's document up to what the database has of it by now.

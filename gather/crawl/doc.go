@@ -251,11 +251,15 @@ func (f *DB) lookup(tx *bbolt.Tx, url string) (Doc, bool) {
 	return d, ok && d.URL == url
 }
 
+// Knows reports whether there may be something known of a document, without a
+// look at the database. When it is false there is nothing.
+func (f *DB) Knows(url string) bool { return f.known.get(f.known.hash(url)) != 0 }
+
 // Lookup returns what is known of a document, an error that wraps
 // iofs.ErrNotExist when it is nothing.
 func (f *DB) Lookup(url string) (Doc, error) {
 	id := f.known.get(f.known.hash(url))
-	if id == 0 { // as mostly, when it is asked for what may be beside a document
+	if id == 0 {
 		return Doc{}, fmt.Errorf("%s: %w", url, iofs.ErrNotExist)
 	}
 	d, err := f.Doc(id)

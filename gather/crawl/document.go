@@ -105,7 +105,7 @@ func (v *visit) refs(p *Page, h http.Header) {
 		return
 	}
 	if follow {
-		_, shape := dup.Sign(p.Head, markup)
+		shape := dup.Shape(p.Head, markup)
 		p.says = &shape
 	}
 }

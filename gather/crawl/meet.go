@@ -117,9 +117,9 @@ func (v *visit) stands(s *host, st *standing) {
 	}
 	for r := range v.rootsOf(s) {
 		if r.Sitemaps && !r.Leaf {
-			s.maps = slices.Clone(st.rules.Sitemaps)
-			if len(s.maps) == 0 {
-				s.maps = []string{s.origin + "/sitemap.xml"}
+			s.maps.left = slices.Clone(st.rules.Sitemaps)
+			if len(s.maps.left) == 0 {
+				s.maps.left = []string{s.origin + "/sitemap.xml"}
 			}
 			return
 		}

@@ -2,9 +2,6 @@ package crawl
 
 import (
 	"context"
-	"errors"
-	"net/http"
-	"time"
 )
 
 // enumerate runs the enumeration programs of roots, before anything is asked for:
@@ -68,77 +65,4 @@ func (v *visit) subroot(r *Root, e *Enumerated) error {
 		sub.Delay = r.Delay
 	}
 	return v.root(sub)
-}
-
-// readMap reads a sitemap: what it names is as if the root had linked to it.
-func (v *visit) readMap(ctx context.Context, s *host, u string) {
-	root := v.rootOf(s)
-	if root == nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, v.plan.Limits.Time)
-	defer cancel()
-	if v.plan.Public != nil && !sameHost(Origin(u), s.origin) {
-		ctx = v.plan.Public(ctx) // a site does not choose what is asked for in this network
-	}
-	req, err := v.request(ctx, u, root.URL)
-	if err != nil {
-		return
-	}
-	began := time.Now()
-	resp, err := v.rt.RoundTrip(req)
-	if err != nil {
-		v.f.lg.Warn("sitemap", "url", u, "err", err)
-		return
-	}
-	defer resp.Body.Close()
-	v.answered(s, began, resp)
-	if resp.StatusCode != http.StatusOK {
-		return
-	}
-	part := func() *Page { return &Page{Root: root.URL, root: root, silent: true, taken: true, Outcome: Listed} }
-	p := part()
-	send := func() {
-		v.strip(p.links)
-		v.mu.Lock()
-		v.flying++
-		v.mu.Unlock()
-		v.out <- p
-		p = part()
-	}
-	for m, err := range ParseSitemap(resp.Body, u) {
-		switch {
-		case errors.Is(err, ErrNotSitemap) && u == s.origin+"/sitemap.xml":
-		case err != nil:
-			v.f.lg.Warn("sitemap", "url", u, "err", err)
-		case m.Sitemap:
-			v.mu.Lock()
-			if s.mapped++; s.mapped < maxMaps && sameHost(Origin(m.URL), s.origin) {
-				s.maps = append(s.maps, m.URL)
-			}
-			v.mu.Unlock()
-		default:
-			if p.mention(m); len(p.links) >= scanStep {
-				send()
-			}
-		}
-	}
-	if len(p.links) > 0 {
-		send()
-	}
-}
-
-// maxMaps bounds the sitemaps that are read of one server in a visit.
-const maxMaps = 1000
-
-// rootOf is a root that a server counts for, the first by its URL.
-func (v *visit) rootOf(s *host) (first *Root) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	for r := range v.rootsOf(s) {
-		if r.Sitemaps && !r.Leaf && (first == nil || r.URL < first.URL) {
-			first = r
-		}
-	}
-	return first
 }

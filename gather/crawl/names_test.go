@@ -169,3 +169,50 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+// TestSitemapTrap: sitemaps that name nothing new come to an end, of which is
+// told; others are read, many as they are.
+func TestSitemapTrap(t *testing.T) {
+	const site, good, same = "http://site", "http://good", "http://same"
+	var all strings.Builder
+	for i := range 300 {
+		fmt.Fprintf(&all, "<sitemap><loc>/map%d.xml</loc></sitemap>", i)
+	}
+	w := &web{pages: map[string]string{}}
+	for _, origin := range []string{site, good, same} {
+		w.pages[origin+"/sitemap.xml"] = "<sitemapindex>" + all.String() + "</sitemapindex>"
+		w.pages[origin+"/"] = "<p>home"
+		for i := range 300 {
+			page := fmt.Sprintf("/page%d.html", i)
+			switch origin {
+			case site:
+				w.pages[fmt.Sprintf("%s/map%d.xml", origin, i)] = fmt.Sprintf("<sitemapindex><sitemap><loc>/map%d-0.xml</loc></sitemap></sitemapindex>", i)
+				continue
+			case same:
+				page = "/page.html"
+			}
+			w.pages[fmt.Sprintf("%s/map%d.xml", origin, i)] = "<urlset><url><loc>" + page + "</loc></url></urlset>"
+			w.pages[origin+page] = "<p>" + strings.Repeat(string(rune('a'+i%26))+string(rune('a'+i/26))+" ", 20)
+		}
+	}
+	told := make(map[string]string)
+	p := Plan{Trapped: func(url, why string) { told[Origin(url)] += why }}
+	for _, origin := range []string{site, good, same} {
+		p.Roots = append(p.Roots, Root{URL: origin + "/", Depth: -1, Sitemaps: true})
+	}
+	k := newKeeper()
+	visitOnce(t, openDB(t, filepath.Join(t.TempDir(), "crawl.db")), p, w, k)
+	asked := w.asked("")
+	for origin, want := range map[string]int{site: maxBarren, good: 301, same: 2 + maxBarren} {
+		if got := strings.Count(asked, origin+"/map") + strings.Count(asked, origin+"/sitemap"); got < want-2 || got > want+2 {
+			t.Errorf("%s: got %d sitemaps read, want %d", origin, got, want)
+		}
+	}
+	const want = "a trap: 200 sitemaps in a row name nothing new"
+	if told[site] != want || told[same] != want || told[good] != "" {
+		t.Errorf("got told %q, want %q of %s and %s", told, want, site, same)
+	}
+	if n := strings.Count(strings.ReplaceAll(k.names(good), same+"/page", ""), "page"); n != 300 {
+		t.Errorf("%s: got %d pages, want 300", good, n)
+	}
+}

@@ -23,8 +23,7 @@ type pace struct {
 
 	standing *standing
 	hop      hop
-	maps     []string // sitemaps that are to be read
-	mapped   int      // those that others have named
+	maps     mapsRead
 
 	failures int       // in a row
 	trouble  time.Time // when the last of them was
@@ -225,12 +224,12 @@ func (v *visit) introduce(ctx context.Context, s *host) bool {
 		v.meet(ctx, s)
 		return true
 	}
-	if len(s.maps) == 0 || v.state.Queued {
+	if len(s.maps.left) == 0 || v.state.Queued {
 		return false
 	}
 	if v.turn(s) {
-		u := s.maps[0]
-		s.maps = s.maps[1:]
+		u := s.maps.left[0]
+		s.maps.left = s.maps.left[1:]
 		v.mu.Unlock()
 		v.readMap(ctx, s, u)
 		v.mu.Lock()

@@ -26,25 +26,36 @@ func tagLength(b []byte) int {
 		return len(b)
 	}
 	switch c := b[1]; {
-	case bytes.HasPrefix(b, []byte("<!--")):
-		return until(b, 4, "-->")
+	case c == '!' && bytes.HasPrefix(b, []byte("<!--")):
+		return commentEnd(b)
 	case c == '!' || c == '?' || c == '/':
-		return until(b, 2, ">")
+		return tagEnd(b, 2)
 	case c|0x20 < 'a' || c|0x20 > 'z':
 		return 0
 	}
-	n := until(b, 1, ">")
-	for _, raw := range []string{"script", "style"} {
-		if len(b) > len(raw)+1 && bytes.EqualFold(b[1:len(raw)+1], []byte(raw)) && wordBytes[b[len(raw)+1]] == 0 {
-			return rawEnd(b, n, raw)
+	n := tagEnd(b, 1)
+	if b[1]|0x20 == 's' {
+		for _, raw := range [...]string{"script", "style"} {
+			if len(b) > len(raw)+1 && bytes.EqualFold(b[1:len(raw)+1], []byte(raw)) && wordBytes[b[len(raw)+1]] == 0 {
+				return rawEnd(b, n, raw)
+			}
 		}
 	}
 	return n
 }
 
-func until(b []byte, from int, end string) int {
-	if i := bytes.Index(b[from:], []byte(end)); i >= 0 {
-		return from + i + len(end)
+// tagEnd is where the tag ends that is open at from.
+func tagEnd(b []byte, from int) int {
+	if i := bytes.IndexByte(b[from:], '>'); i >= 0 {
+		return from + i + 1
+	}
+	return len(b)
+}
+
+// commentEnd is where a comment ends.
+func commentEnd(b []byte) int {
+	if i := bytes.Index(b[4:], []byte("-->")); i >= 0 {
+		return 4 + i + 3
 	}
 	return len(b)
 }
@@ -58,7 +69,7 @@ func rawEnd(b []byte, from int, name string) int {
 		}
 		i += j + 2
 		if len(b)-i >= len(name) && bytes.EqualFold(b[i:i+len(name)], []byte(name)) {
-			return until(b, i, ">")
+			return tagEnd(b, i)
 		}
 	}
 }

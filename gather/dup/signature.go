@@ -32,13 +32,25 @@ func Similar(a, b *Signature) float64 {
 // counts, but no scripts and styles.
 func Sign(doc []byte, markup bool) (text, shape Signature) {
 	s := newSigner()
+	s.read(doc, markup)
+	return s.words.signature(), s.shapes.signature()
+}
+
+// Shape is the second of what Sign makes, in three quarters of its time.
+func Shape(doc []byte, markup bool) Signature {
+	s := newSigner()
+	s.shape = true
+	s.read(doc, markup)
+	return s.shapes.signature()
+}
+
+func (s *signer) read(doc []byte, markup bool) {
 	if markup {
 		s.html(doc)
 	} else {
 		s.text(doc)
 	}
 	s.end()
-	return s.words.signature(), s.shapes.signature()
 }
 
 // A signer takes the words of a document, in pieces: a word may be cut where
@@ -49,6 +61,7 @@ type signer struct {
 	run        uint64 // hash of the letters in a row that it ends with,
 	before     uint64 // and its shape before them
 	in         bool   // a word has begun
+	shape      bool   // nobody asks for words
 	words      leasts
 	shapes     leasts
 	plain      int // words in a row without a digit: their shape is they themselves
@@ -127,6 +140,12 @@ func (s *signer) end() {
 		s.undate()
 	case s.word == s.form && isDateName(s.word):
 		s.form = (s.before ^ '#') * fnvPrime // as a number
+	}
+	if s.shape {
+		if g, ok := s.shapes.add(s.form); ok {
+			s.shapes.put(g)
+		}
+		return
 	}
 	if s.word != s.form {
 		s.plain = -1
