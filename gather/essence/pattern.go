@@ -4,6 +4,7 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"harvest/fs/ndb"
 )
@@ -23,6 +24,7 @@ type namePattern struct {
 	text  string         // the word, as it is told of
 	re    *regexp.Regexp // what is tried; nil for those that are looked up
 	ends  ends           // of names that re may match
+	part  string         // what they have in them, in small letters; of a re= not known
 	exact bool           // capitals are as they are written
 	line  int
 }
@@ -64,11 +66,26 @@ func (n *names) glob(x namePattern, e ndb.Entry, p ndb.Pair) error {
 		if err != nil {
 			return e.Errorf(p, "'%s' is no pattern: %v", p.Key, err)
 		}
-		x.re, x.ends = re, endsOf(re.String())
+		x.re, x.ends, x.part = re, endsOf(re.String()), longestPart(p.Key)
 		n.other = append(n.other, i)
 	}
 	n.all = append(n.all, x)
 	return nil
+}
+
+// longestPart is the longest piece of a pattern that stands for itself, in ASCII and
+// without k and s, which other letters too are the same as.
+func longestPart(pattern string) (most string) {
+	pattern = strings.ToLower(pattern)
+	if strings.ContainsAny(pattern, `[\`) {
+		return ""
+	}
+	for part := range strings.FieldsFuncSeq(pattern, func(r rune) bool { return r == '*' || r == '?' || r >= utf8.RuneSelf || r == 'k' || r == 's' }) {
+		if len(part) > len(most) {
+			most = part
+		}
+	}
+	return most
 }
 
 func listed(m map[string][]int, key string, i int) map[string][]int {
@@ -154,7 +171,7 @@ func (n *names) find(name string) *namePattern {
 		if i >= first {
 			break
 		}
-		if x := &n.all[i]; x.ends.may(name) && x.re.MatchString(name) {
+		if x := &n.all[i]; x.ends.may(name) && strings.Contains(low, x.part) && x.re.MatchString(name) {
 			first = i
 			break
 		}

@@ -1,6 +1,7 @@
 package essence
 
 import (
+	"encoding/binary"
 	"strings"
 
 	"github.com/gabriel-vasile/mimetype"
@@ -123,7 +124,11 @@ func looksText(head []byte) bool {
 		return true
 	}
 	odd := 0
-	for _, b := range head {
+	for i := 0; i < len(head); i++ {
+		if i += withoutControl(head[i:]); i == len(head) {
+			break
+		}
+		b := head[i]
 		switch {
 		case b == 0:
 			return false
@@ -132,4 +137,16 @@ func looksText(head []byte) bool {
 		}
 	}
 	return odd*20 <= len(head)
+}
+
+// withoutControl counts bytes from ' ' on at the beginning of a text, in eights: a
+// byte below is the only one that the subtraction gives an upper bit it had not.
+func withoutControl(b []byte) (n int) {
+	const blanks, upper = 0x2020202020202020, 0x8080808080808080
+	for ; len(b)-n >= 8; n += 8 {
+		if x := binary.LittleEndian.Uint64(b[n:]); (x-blanks)&^x&upper != 0 {
+			break
+		}
+	}
+	return n
 }

@@ -157,9 +157,12 @@ func (t *Tables) beside(name string, sides func(*twinRule) (mine, theirs []affix
 		mine, theirs := sides(r)
 		for _, a := range mine {
 			stem, ok := a.stem(name)
+			if !ok {
+				continue
+			}
 			for _, b := range theirs {
 				other := b.prefix + stem + b.suffix
-				if !ok || other == name || all[other] != "" {
+				if other == name || all[other] != "" {
 					continue
 				}
 				if all == nil {

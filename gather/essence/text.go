@@ -8,7 +8,8 @@ import (
 	"harvest/gather/soif"
 )
 
-// appendWords adds the words of text to dst, one blank between any two.
+// appendWords adds the words of text to dst, one blank between any two. Words that
+// stand so already are added at once.
 func appendWords(dst, text []byte) []byte {
 	if len(text) == 0 {
 		return dst
@@ -22,7 +23,7 @@ func appendWords(dst, text []byte) []byte {
 			continue
 		}
 		start := i
-		for i < len(text) && (text[i] > ' ' || !blank(text[i])) {
+		for i < len(text) && (text[i] > ' ' || !blank(text[i]) || text[i] == ' ' && text[i-1] > ' ' && i+1 < len(text) && text[i+1] > ' ') {
 			i++
 		}
 		if gap {
