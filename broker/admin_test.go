@@ -318,3 +318,47 @@ func TestGCSpace(t *testing.T) {
 func dirOpener(_ context.Context, path string) (iofs.FS, io.Closer, error) {
 	return os.DirFS(path), io.NopCloser(nil), nil
 }
+
+// TestPrivate shows nobody what others ask: not in q, not in sessions that clone
+// made, nor in those that mkdir made so.
+func TestPrivate(t *testing.T) {
+	b := filled(t, 10, "")
+	alice, end := dial9P(t, b.Files(), &fs.User{Name: "alice", Local: true})
+	defer end()
+	bob, end2 := dial9P(t, b.Files(), &fs.User{Name: "bob", Local: true})
+	defer end2()
+	names := func(d fs.Dir) (list []string) {
+		n, err := fs.Walk(ctx, d, "q")
+		must(t, err)
+		for e, err := range n.(fs.Dir).List(ctx, "") {
+			must(t, err)
+			list = append(list, e.Name)
+		}
+		return list
+	}
+	read(t, bob.Root(), "q/common/hits")
+	read(t, bob.Root(), "q/other1/hits")
+	read(t, alice.Root(), "q/common/hits")
+	if got, want := fmt.Sprint(names(alice.Root()), names(bob.Root())), "[common] [common other1]"; got != want {
+		t.Errorf("got %s listed, want %s", got, want)
+	}
+	n, err := fs.Walk(ctx, bob.Root(), "query/clone")
+	must(t, err)
+	h, err := fs.OpenNode(ctx, n.(fs.File), fs.Read|fs.Write)
+	must(t, err)
+	defer h.Close()
+	_, err = h.WriteAt(ctx, []byte("query common\n"), 0)
+	must(t, err)
+	if _, err := iofs.ReadFile(fs.IO(ctx, alice.Root()), "query/1/status"); !errors.Is(err, iofs.ErrPermission) {
+		t.Errorf("got %v, want another's session to be closed", err)
+	}
+	read(t, bob.Root(), "query/1/status")
+	for name, mode := range map[string]iofs.FileMode{"open": 0o755, "shut": 0o700} {
+		_, err := queryDir{b}.Mkdir(asUserOf("bob"), name, mode)
+		must(t, err)
+		_, err = iofs.ReadFile(fs.IO(ctx, alice.Root()), "query/"+name+"/status")
+		if (err == nil) != (name == "open") {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}

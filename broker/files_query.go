@@ -77,7 +77,7 @@ func (d queryDir) Stat() fs.Stat {
 
 func (d queryDir) clone() fs.File {
 	return fs.Clone(d.b.id("query", "clone"), func(ctx context.Context) (fs.File, error) {
-		s, err := d.b.queries.add("", userName(ctx), d.b.limitsOf(ctx))
+		s, err := d.b.queries.add("", userName(ctx), d.b.limitsOf(ctx), sessionMode)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +116,7 @@ func (d queryDir) List(_ context.Context, after string) iter.Seq2[fs.Entry, erro
 
 // Mkdir makes a session with a name, which stays until it is removed. Numbers
 // are clone's to give.
-func (d queryDir) Mkdir(ctx context.Context, name string, _ iofs.FileMode) (fs.Dir, error) {
+func (d queryDir) Mkdir(ctx context.Context, name string, perm iofs.FileMode) (fs.Dir, error) {
 	if err := mayWrite(ctx, d, name); err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (d queryDir) Mkdir(ctx context.Context, name string, _ iofs.FileMode) (fs.D
 	if strings.Trim(name, "0123456789") == "" {
 		return nil, fmt.Errorf("%s: numbers are given by clone: %w", name, iofs.ErrInvalid)
 	}
-	s, err := d.b.queries.add(name, userName(ctx), d.b.limitsOf(ctx))
+	s, err := d.b.queries.add(name, userName(ctx), d.b.limitsOf(ctx), modeOf(perm))
 	if err != nil {
 		return nil, err
 	}
@@ -195,8 +195,27 @@ func (s *session) files() fs.Dir {
 		return func(ctx context.Context, w io.Writer) error { return s.b.writeHTML(ctx, w, p, "results/") }
 	})
 	nodes["shortcuts"] = s.b.shortcutFiles(s.asked, func(name string) uint64 { return s.id(name) })
-	return fs.Static(s.id(), nodes)
+	return sessionDir{fs.Static(s.id(), nodes), s}
 }
+
+// sessionDir is query/N: what somebody asks is not for everybody to see, unless a
+// session was made so, as mkdir makes any directory.
+type sessionDir struct {
+	fs.Dir
+	s *session
+}
+
+func (d sessionDir) Stat() fs.Stat {
+	st := d.Dir.Stat()
+	st.Mode, st.Owner = d.s.mode, d.s.owner
+	return st
+}
+
+// How open a session is that clone makes; of a named one its owner may do as much.
+const sessionMode = 0o500
+
+// modeOf is that of a session made by mkdir: what is in it is never made by others.
+func modeOf(perm iofs.FileMode) iofs.FileMode { return perm.Perm()&0o555 | sessionMode }
 
 // results is the folder of the page that is shown now.
 func (s *session) results() fs.Dir {

@@ -99,7 +99,7 @@ func (d results) List(ctx context.Context, after string) iter.Seq2[fs.Entry, err
 type namedDir struct{ b *Broker }
 
 func (d namedDir) Stat() fs.Stat {
-	_, vers := d.b.queries.lately()
+	_, vers := d.b.queries.lately("", true)
 	return fs.Stat{Path: d.b.id("q"), Vers: vers, Mode: 0o555}
 }
 
@@ -120,7 +120,11 @@ func (d namedDir) Lookup(ctx context.Context, name string) (fs.Node, error) {
 	text := strings.TrimSpace(unescape(name))
 	a, err := d.b.queries.named(ctx, text, true)
 	if ctx.Err() == nil { // else the walk was given up, and says nothing
-		d.b.shown.complain("q", text, err)
+		line := ""
+		if fs.UserOf(ctx).Owner {
+			line = text // what others ask is not for all to read
+		}
+		d.b.shown.complain("q", line, err)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("q: %w", err)
@@ -179,7 +183,7 @@ func (a *answer) sinceDir(id func(name string) uint64) fs.Dir {
 func unchanging() uint32 { return 0 }
 
 func (d namedDir) List(ctx context.Context, after string) iter.Seq2[fs.Entry, error] {
-	recent, _ := d.b.queries.lately() // and so in canonical form
+	recent, _ := d.b.queries.lately(userOf(ctx), fs.UserOf(ctx).Owner) // and so in canonical form
 	names := make([]string, 0, len(recent))
 	for _, text := range recent {
 		if name := escape(text); len(name) <= maxName && name > after {

@@ -3,8 +3,11 @@ package broker
 import (
 	"context"
 	"fmt"
+	"io"
+	iofs "io/fs"
 	"net"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -35,7 +38,19 @@ func TestScripts(t *testing.T) {
 		for _, o := range dupObjects() {
 			apply(tb, copies, update(o))
 		}
-		all, err := OpenAll(filepath.Join(work, "broker"), testLog(tb), Options{Open: w.open})
+		var all *fs.Services[*Broker]
+		open := func(ctx context.Context, path string) (iofs.FS, io.Closer, error) {
+			name, ok := strings.CutPrefix(path, "broker/")
+			if !ok {
+				return w.open(ctx, path)
+			}
+			n, err := fs.Walk(ctx, all.Files(), name)
+			if err != nil {
+				return nil, nil, err
+			}
+			return fs.IO(ctx, n.(fs.Dir)), io.NopCloser(nil), nil
+		}
+		all, err := OpenAll(filepath.Join(work, "broker"), testLog(tb), Options{Open: open})
 		must(tb, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		var wg sync.WaitGroup

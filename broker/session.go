@@ -24,9 +24,10 @@ type session struct {
 	b      *Broker
 	name   string
 	owner  string
-	number uint64 // no two sessions have the same, nor a number that was had
-	kept   bool   // made by mkdir: lives until rmdir
-	user   string // who made it, and how long it may lie idle, if it is not kept
+	number uint64        // no two sessions have the same, nor a number that was had
+	kept   bool          // made by mkdir: lives until rmdir
+	mode   iofs.FileMode // of its directory
+	user   string        // who made it, and how long it may lie idle, if it is not kept
 	idle   time.Duration
 	err    *refusals
 
@@ -249,7 +250,8 @@ type queries struct {
 // for as long as the index stays what it was, so that the files of one
 // directory agree and cost one search.
 type recent struct {
-	text   string // canonical
+	text   string   // canonical
+	users  []string // who walked to it
 	answer *answer
 }
 
@@ -264,10 +266,10 @@ func newQueries(b *Broker) *queries {
 }
 
 // add makes a session: named, or, without a name, numbered.
-func (s *queries) add(name, owner string, l limits) (*session, error) {
+func (s *queries) add(name, owner string, l limits, mode iofs.FileMode) (*session, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	n := &session{b: s.b, used: time.Now(), idle: l.idle, user: l.user, name: name, owner: owner, number: s.numbers + 1, kept: name != "", manner: plain(), page: 1}
+	n := &session{b: s.b, mode: mode, used: time.Now(), idle: l.idle, user: l.user, name: name, owner: owner, number: s.numbers + 1, kept: name != "", manner: plain(), page: 1}
 	if name == "" {
 		n.name = strconv.FormatUint(n.number, 10)
 	}
@@ -305,7 +307,7 @@ func (s *session) keep() {
 }
 
 // The sessions that mkdir made stand in the file queries, a line each: name=,
-// owner=, query=, page=, fields=, and what set sets.
+// owner=, mode=, query=, page=, fields=, and what set sets.
 const queriesName = "queries"
 
 func (s *queries) save() error {
@@ -329,7 +331,7 @@ func (s *session) line() string {
 	if s.answer != nil {
 		text = s.answer.q.String()
 	}
-	pairs := []ndb.Pair{ndb.Of("name", s.name), ndb.Of("owner", s.owner), ndb.Of("query", text)}
+	pairs := []ndb.Pair{ndb.Of("name", s.name), ndb.Of("owner", s.owner), ndb.Of("mode", strconv.FormatUint(uint64(s.mode), 8)), ndb.Of("query", text)}
 	pairs = append(pairs, s.manner.pairs()...)
 	return ndb.Format(append(pairs, ndb.Of("limit", s.manner.limit), ndb.Of("page", s.page), ndb.Of("fields", strings.Join(s.fields, ",")))...)
 }
@@ -402,7 +404,11 @@ func (s *queries) restore(ctx context.Context, e ndb.Entry) error {
 	if err := checkName(value("name")); err != nil {
 		return err
 	}
-	n, err := s.add(value("name"), value("owner"), limits{})
+	mode, merr := strconv.ParseUint(value("mode"), 8, 9)
+	if merr != nil { // of before modes were kept
+		mode = 0o555
+	}
+	n, err := s.add(value("name"), value("owner"), limits{}, iofs.FileMode(mode))
 	if err != nil {
 		return err
 	}
@@ -518,13 +524,17 @@ func (s *queries) again(ctx context.Context, canonical string, walk bool, ask fu
 	defer s.mu.Unlock()
 	i := slices.IndexFunc(s.recent, func(r *recent) bool { return r.text == canonical })
 	switch {
-	case i >= 0 && (i == 0 || !walk):
+	case i >= 0 && (!walk || i == 0 && slices.Contains(s.recent[0].users, userOf(ctx))):
 		s.recent[i].answer = a
 	case walk:
+		users := []string{userOf(ctx)}
 		if i >= 0 {
+			if users = s.recent[i].users; !slices.Contains(users, userOf(ctx)) && len(users) < maxTallies {
+				users = append(users, userOf(ctx))
+			}
 			s.recent = slices.Delete(s.recent, i, i+1)
 		}
-		s.recent = slices.Insert(s.recent, 0, &recent{canonical, a})
+		s.recent = slices.Insert(s.recent, 0, &recent{canonical, users, a})
 		s.recent = s.recent[:min(len(s.recent), recentQueries)]
 		s.vers++
 	}
@@ -561,12 +571,12 @@ func (s *queries) kept(canonical, mark string) *answer {
 	return nil
 }
 
-// lately are the recent queries.
-func (s *queries) lately() (out []string, vers uint32) {
+// lately are the recent queries of a user, or of all.
+func (s *queries) lately(user string, all bool) (out []string, vers uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.recent {
-		if !strings.HasPrefix(r.text, unlisted) {
+		if !strings.HasPrefix(r.text, unlisted) && (all || slices.Contains(r.users, user)) {
 			out = append(out, r.text)
 		}
 	}
