@@ -328,8 +328,8 @@ func (c *config) indexing(e ndb.Entry) (err error) {
 		}
 		switch p.Key {
 		case "engine":
-			if x.files.engine = p.Value; p.Value != engineRanked && p.Value != engineBlock {
-				err = e.Errorf(p, "index: engine=%s is not one of %s, %s", p.Value, engineRanked, engineBlock)
+			if x.files.engine = p.Value; !slices.Contains([]string{engineRanked, engineBlock, engineScan}, p.Value) {
+				err = e.Errorf(p, "index: engine=%s is not one of %s, %s, %s", p.Value, engineRanked, engineBlock, engineScan)
 			}
 		case "grain":
 			var ok bool
@@ -358,8 +358,8 @@ func (c *config) indexing(e ndb.Entry) (err error) {
 	switch {
 	case named && x.files.engine != engineBlock:
 		return e.Errorf(grain, "index: grain is the block engine's; write engine=block")
-	case said && x.files.engine == engineBlock:
-		return e.Errorf(positions, "index: positions are the ranked engine's; the block engine has grain")
+	case said && x.files.engine != engineRanked:
+		return e.Errorf(positions, "index: positions are the ranked engine's")
 	}
 	return nil
 }

@@ -15,6 +15,7 @@ import (
 	"harvest/fs/ndb"
 	"harvest/index"
 	"harvest/index/block"
+	scanner "harvest/index/scan"
 )
 
 // The folder index has the file current, a line that names the index in use and
@@ -34,17 +35,22 @@ type indexFiles struct {
 const (
 	engineRanked = "ranked"
 	engineBlock  = "block"
+	engineScan   = "scan"
 )
 
 func (f indexFiles) pairs() []ndb.Pair {
 	pairs := []ndb.Pair{ndb.Of("engine", f.engine)}
-	if f.engine == engineBlock {
+	switch f.engine {
+	case engineBlock:
 		pairs = append(pairs, ndb.Of("grain", f.grain))
-	} else {
+	case engineRanked:
 		pairs = append(pairs, ndb.Of("positions", yesOrNo(f.positions)))
 	}
 	return append(pairs, ndb.Of("numbers", yesOrNo(f.numbers)))
 }
+
+// reads tells that the engine reads text to count what it finds.
+func (f indexFiles) reads() bool { return f.engine != engineRanked }
 
 func yesOrNo(yes bool) string {
 	if yes {
@@ -94,9 +100,12 @@ func (b *Broker) openFiles(n int, files indexFiles, memory int64) (h *held, err 
 	h.users.Store(1)
 	set := index.Settings{NoPositions: !files.positions, NoNumbers: !files.numbers, Memory: memory, Source: texts{b}, Log: b.lg}
 	set.Merged = func(err error) { b.merged(h, err) }
-	if files.engine == engineBlock {
+	switch files.engine {
+	case engineBlock:
 		h.Engine, err = block.Open(b.indexDir(n), set, files.grain)
-	} else {
+	case engineScan:
+		h.Engine, err = scanner.Open(b.indexDir(n), set)
+	default:
 		h.Engine, err = index.Open(b.indexDir(n), set)
 	}
 	return h, err
@@ -155,7 +164,7 @@ func (b *Broker) readCurrent() (n int, files indexFiles, err error) {
 			return 0, files, bad
 		}
 	}
-	if files.engine == engineBlock {
+	if files.engine != engineRanked {
 		files.positions = true // it has no such choice, and the config's is yes
 	}
 	return n, files, nil

@@ -284,7 +284,7 @@ func (b *Broker) common(ctx context.Context, w query.Word, c *config) (bool, err
 	h := b.hold()
 	defer h.release()
 	docs := h.Stats().Docs
-	if docs < fewObjects || h.files.engine == engineBlock { // which would read the text to count
+	if docs < fewObjects || h.files.reads() { // which would read the text to count
 		return false, nil
 	}
 	mark := h.Mark()

@@ -71,7 +71,7 @@ var errAlike = fmt.Errorf("this index does not say what is alike: %w", iofs.ErrI
 func (a *answer) search(ctx context.Context, opt index.Options) (r index.Results, mark string, err error) {
 	count := opt.Count
 	ask := func(h *held) (index.Results, error) {
-		opt.Count = count && (opt.Limit == 0 || h.files.engine != engineBlock)
+		opt.Count = count && (opt.Limit == 0 || !h.files.reads())
 		return h.Search(ctx, a.manner.ask(a.q), opt)
 	}
 	if a.q == nil {

@@ -76,7 +76,7 @@ func (v *views) docs(word string) (n int) {
 		return 1
 	}
 	err := v.b.using(func(h *held) error {
-		r, err := h.Search(ctx, query.Word{Text: word}, index.Options{Limit: 1, Count: h.files.engine != engineBlock, Rank: index.RankNone})
+		r, err := h.Search(ctx, query.Word{Text: word}, index.Options{Limit: 1, Count: !h.files.reads(), Rank: index.RankNone})
 		n = r.Total
 		return err
 	})
