@@ -278,7 +278,7 @@ func TestGCSpace(t *testing.T) {
 	}
 	ghost := oid("http://ghost/")
 	must(t, b.registry.begin(7, []store.OID{ghost}))
-	must(t, b.registry.settle(func(store.OID) (bool, error) { return true, nil }))
+	must(t, b.registry.settle(7, []store.OID{ghost}, func(store.OID) (bool, error) { return true, nil }))
 	must(t, b.catchUp(ctx))
 	if a, err := b.answer(ctx, parsed(t, "title : orphan"), plain(), 1); err != nil || a.total != 2 {
 		t.Fatalf("got %v, %v, want the orphans found before gc", a, err)

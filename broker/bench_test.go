@@ -7,8 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"harvest/gather/soif"
@@ -16,8 +19,9 @@ import (
 	"harvest/index"
 )
 
-// gathered is a store of the text files below the folder that CORPUS names,
-// those under 1 MB, or of 2,000 objects of 4 KB.
+// gathered is a store of 50,000 pieces, or as many as HARVEST_OBJECTS says, of 1.4
+// KB of the text files below the folder that CORPUS names, those under 1 MB; or of
+// 2,000 objects of 4 KB.
 func gathered(b *testing.B, w *world) (n int, size int64) {
 	g := w.gatherer("gather/web")
 	var batch []store.Change
@@ -30,11 +34,18 @@ func gathered(b *testing.B, w *world) (n int, size int64) {
 			batch = nil
 		}
 	}
+	const piece = 1400
+	most := 50_000
+	if m, err := strconv.Atoi(os.Getenv("HARVEST_OBJECTS")); err == nil {
+		most = m
+	}
 	if dir := os.Getenv("CORPUS"); dir != "" {
 		filepath.WalkDir(dir, func(path string, e iofs.DirEntry, err error) error {
 			if st, _ := os.Stat(path); err == nil && e.Type().IsRegular() && st.Size() < 1<<20 {
 				if text, err := os.ReadFile(path); err == nil && utf8.Valid(text) {
-					add(object("file://"+path, e.Name(), string(text)))
+					for i := 0; i < len(text) && n < most; i += piece {
+						add(object(fmt.Sprintf("file://%s#%d", path, i), e.Name(), string(text[i:min(i+piece, len(text))])))
+					}
 				}
 			}
 			return nil
@@ -60,6 +71,7 @@ func BenchmarkCollect(b *testing.B) {
 	w := newWorld(b)
 	n, size := gathered(b, w)
 	b.SetBytes(size)
+	cpu := cpuTime()
 	for b.Loop() {
 		br := w.broker(b.TempDir(), "source path=gather/web\n")
 		must(b, br.Collect(ctx, "gather/web"))
@@ -69,9 +81,16 @@ func BenchmarkCollect(b *testing.B) {
 		must(b, br.Close())
 	}
 	b.ReportMetric(float64(n)*float64(b.N)/b.Elapsed().Seconds(), "objects/s")
+	b.ReportMetric(float64((cpuTime()-cpu).Microseconds())/float64(n)/float64(b.N), "cpu-µs/object")
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	b.ReportMetric(float64(m.Sys)/1e6, "MB-memory")
+}
+
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
 // BenchmarkWalk walks to q/QUERY and reads its files, the index unmoved.
@@ -114,15 +133,18 @@ func BenchmarkDocuments(b *testing.B) {
 	_, size := gathered(b, w)
 	br := w.broker(b.TempDir(), "source path=gather/web\n")
 	must(b, br.Collect(ctx, "gather/web"))
-	var oids []store.OID
+	var (
+		oids []store.OID
+		refs []store.Ref
+	)
 	for rec, err := range br.store.Changes(ctx, store.Cursor{}) {
 		must(b, err)
-		oids = append(oids, rec.Entry.OID)
+		oids, refs = append(oids, rec.Entry.OID), append(refs, rec.Entry.Ref())
 	}
 	b.Run("feed", func(b *testing.B) {
 		b.SetBytes(size)
 		for b.Loop() {
-			for d, err := range br.documents(ctx, oids, new([]index.ID)) {
+			for d, err := range br.documents(ctx, refs, new([]index.ID)) {
 				must(b, err)
 				_ = d
 			}

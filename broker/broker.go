@@ -136,7 +136,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 	if b.dups, err = openDups(b); err != nil {
 		return nil, fmt.Errorf("broker %s: %w", name, err)
 	}
-	if err = b.registry.settle(b.has); err != nil {
+	if err = b.registry.recover(b.has); err != nil {
 		return nil, fmt.Errorf("broker %s: %w", name, err)
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "config"))

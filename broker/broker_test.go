@@ -468,7 +468,7 @@ func TestGC(t *testing.T) {
 	// What no source gave goes from the store, what is not stored from the registry.
 	apply(t, b.store, update(object("http://orphan/", "orphan", "")))
 	must(t, b.registry.begin(1, []store.OID{{1}, {2}}))
-	must(t, b.registry.settle(func(store.OID) (bool, error) { return true, nil }))
+	must(t, b.registry.settle(1, []store.OID{{1}, {2}}, func(store.OID) (bool, error) { return true, nil }))
 	must(t, b.gc(ctx))
 	holds(t, b, map[string]*soif.Object{"http://a/1": kept})
 	if !strings.Contains(b.lastEvents(), "event=gc expired=0 orphans=1 stale=2") {

@@ -24,7 +24,7 @@ import (
 
 // How much is stored at a time, and with one wait for the disk.
 const (
-	batchObjects = 1000
+	batchObjects = 5000
 	batchBytes   = 8 << 20
 )
 
@@ -41,8 +41,15 @@ type collection struct {
 	seen   map[store.OID]struct{} // if whole
 	batch  []store.Change
 	bytes  int
+	under  chan storing // of the batch that is being stored while the next is read; or nil
 	counts counts
 	newest time.Time // see timeCursor
+}
+
+// A storing is what came of a batch.
+type storing struct {
+	counts counts
+	err    error
 }
 
 // counts are of one collection, or of all of a source's since the start.
@@ -93,10 +100,10 @@ func (c *collection) read(ctx context.Context) error {
 	}
 	defer done()
 	next, err := c.stream(ctx, &atMost{r, c.conf.most, c.conf.most})
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.flush(ctx)
 	}
-	if err := c.flush(ctx); err != nil {
+	if err = errors.Join(err, c.stored()); err != nil {
 		return err
 	}
 	if c.whole && c.counts.bad == 0 {
@@ -368,39 +375,65 @@ func seconds(text string) time.Duration {
 	return max(d, 0)
 }
 
-// flush stores the batch. What the store refuses is named and left out.
+// flush has the batch stored, when the one before it is: what comes after it is
+// read meanwhile.
 func (c *collection) flush(ctx context.Context) error {
 	if len(c.batch) == 0 {
 		return nil
 	}
-	batch := c.batch
-	c.batch, c.bytes = nil, 0
-	return c.b.put(ctx, c.at.id, func() error {
-		_, err := c.b.store.Apply(ctx, batch)
-		if err == nil {
-			for i := range batch {
-				c.counts.of(batch[i].Op)
-			}
-			c.b.tellChanges(c.path, batch)
-			return nil
-		}
-		if !refused(err) {
+	if err := c.stored(); err != nil {
+		return err
+	}
+	batch, under := c.batch, make(chan storing, 1)
+	c.batch, c.bytes, c.under = make([]store.Change, 0, len(batch)), 0, under
+	go func() { // stored waits for it, and read for that
+		var o storing
+		o.err = c.b.put(ctx, c.at.id, func() (err error) {
+			o.counts, err = c.store(ctx, batch)
 			return err
-		}
-		for i := range batch {
-			_, err := c.b.store.Apply(ctx, batch[i:i+1])
-			switch {
-			case err == nil:
-				c.counts.of(batch[i].Op)
-				c.b.tellChanges(c.path, batch[i:i+1])
-			case refused(err):
-				c.complain(0, err)
-			default:
-				return err
-			}
-		}
+		}, batch)
+		under <- o
+	}()
+	return nil
+}
+
+// stored waits for the batch that is being stored.
+func (c *collection) stored() error {
+	if c.under == nil {
 		return nil
-	}, batch)
+	}
+	o := <-c.under
+	c.under = nil
+	c.counts.add(o.counts)
+	return o.err
+}
+
+// store stores a batch. What the store refuses is named and left out.
+func (c *collection) store(ctx context.Context, batch []store.Change) (n counts, err error) {
+	if _, err = c.b.store.Apply(ctx, batch); err == nil {
+		for i := range batch {
+			n.of(batch[i].Op)
+		}
+		c.b.tellChanges(c.path, batch)
+		return n, nil
+	}
+	if !refused(err) {
+		return n, err
+	}
+	for i := range batch {
+		_, err := c.b.store.Apply(ctx, batch[i:i+1])
+		switch {
+		case err == nil:
+			n.of(batch[i].Op)
+			c.b.tellChanges(c.path, batch[i:i+1])
+		case refused(err):
+			n.bad++
+			c.b.bad(c.path, 0, err)
+		default:
+			return n, err
+		}
+	}
+	return n, nil
 }
 
 // refused tells that an error is about a change, not about the store.
@@ -432,8 +465,8 @@ func (c *collection) sweep(ctx context.Context) error {
 		}
 		return ctx.Err()
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		err = c.flush(ctx)
 	}
-	return c.flush(ctx)
+	return errors.Join(err, c.stored())
 }

@@ -37,7 +37,7 @@ func TestConsistency(t *testing.T) {
 	}
 	must(t, b.views.setQuery(ctx, "v", "word"))
 	must(t, b.registry.begin(1, []store.OID{oid("http://registry/")}))
-	must(t, b.registry.settle(func(store.OID) (bool, error) { return true, nil }))
+	must(t, b.registry.settle(1, []store.OID{oid("http://registry/")}, func(store.OID) (bool, error) { return true, nil }))
 	must(t, b.registry.drop([]store.OID{oid("http://a/3")}))
 	apply(t, b.store, update(object("http://store/", "t", "word")))
 	if got := consistency(t, b); !strings.Contains(got, "changing=1 differ=2") {

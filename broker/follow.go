@@ -95,9 +95,10 @@ func (b *Broker) feed(ctx context.Context, h *held, most int) (more bool, err er
 		return false, err
 	}
 	var (
-		seq        uint64
-		puts, gone []store.OID
-		deletes    []index.ID
+		seq     uint64
+		puts    []store.Ref
+		gone    []store.OID
+		deletes []index.ID
 	)
 	until := b.store.Cursor().Seq
 	for rec, err := range b.store.Changes(ctx, after) {
@@ -116,10 +117,10 @@ func (b *Broker) feed(ctx context.Context, h *held, most int) (more bool, err er
 			deletes = append(deletes, index.ID(oid))
 		case soif.Refresh:
 			if rec.Entry.Body > h.whole {
-				puts = append(puts, oid)
+				puts = append(puts, rec.Entry.Ref())
 			}
 		case soif.Update:
-			puts = append(puts, oid)
+			puts = append(puts, rec.Entry.Ref())
 		}
 	}
 	if !more { // from the start no deletions are told, and one may have been the last
@@ -152,26 +153,26 @@ func (b *Broker) feed(ctx context.Context, h *held, most int) (more bool, err er
 
 // documents gives objects to an index. One that cannot be read, because the
 // disk has lost it, is left out and named, or none after it would be found.
-func (b *Broker) documents(ctx context.Context, oids []store.OID, damaged *[]index.ID) iter.Seq2[*index.Doc, error] {
-	const together = 1024 // are looked up and read in the order of the disk
+func (b *Broker) documents(ctx context.Context, refs []store.Ref, damaged *[]index.ID) iter.Seq2[*index.Doc, error] {
+	const together = 1024 // are read in the order of the disk
 	return func(yield func(*index.Doc, error) bool) {
 		more := true
-		for some := range slices.Chunk(oids, together) {
-			err := b.store.Bodies(ctx, some, func(i int, body []byte, err error) bool {
+		for some := range slices.Chunk(refs, together) {
+			err := b.store.Contents(ctx, some, func(i int, body []byte, err error) bool {
 				var o soif.Object
 				if err == nil {
 					o, _, err = soif.Parse(body, soif.Limits{})
 				}
 				switch {
 				case err == nil:
-					b.damage(some[i], false)
-					d := document(some[i], &o)
+					b.damage(some[i].OID, false)
+					d := document(some[i].OID, &o)
 					more = yield(&d, nil)
 				case unreadable(err):
-					b.lg.Error("object is not indexed", "oid", some[i], "err", err)
-					b.event("damaged", ndb.Of("oid", some[i]), ndb.Of("err", err))
-					b.damage(some[i], true)
-					*damaged = append(*damaged, index.ID(some[i]))
+					b.lg.Error("object is not indexed", "oid", some[i].OID, "err", err)
+					b.event("damaged", ndb.Of("oid", some[i].OID), ndb.Of("err", err))
+					b.damage(some[i].OID, true)
+					*damaged = append(*damaged, index.ID(some[i].OID))
 				default:
 					yield(nil, err)
 					more = false
@@ -344,10 +345,8 @@ func (b *Broker) put(ctx context.Context, source uint64, apply func() error, cha
 	if err := b.registry.begin(source, oids); err != nil {
 		return err
 	}
-	if err := apply(); err != nil {
-		return err
-	}
-	return b.registry.settle(b.has)
+	err := apply()
+	return errors.Join(err, b.registry.settle(source, oids, b.has)) // after an error some may be there
 }
 
 // document is an object as the index sees it. The names of an attribute that

@@ -7,6 +7,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,17 +23,27 @@ import (
 //	sources  path of a source: a line of attr=value pairs: id= of the source,
 //	         cursor= after which to read on, last= time of that, asked= for what
 //	objects  OID: id of the source that gave the object last, 8 bytes
-//	pending  OID: the same, for objects that are being given to the store
+//	pending  number of a batch, 8 bytes: id of the source, and the OIDs of objects
+//	         that it gives
 //
-// An object is entered as pending, then stored, then settled: what a crash
-// leaves pending is settled at the next start by what the store has. An object
-// that leaves the store leaves the registry when the index follows (follow.go).
+// Objects are entered as pending, a batch of them, then stored, and then settled,
+// which is remembered in memory: OIDs are random, and to enter a batch among a
+// million objects writes a page for each. When many are settled they are entered
+// in the order of their OIDs, and no more pending. What a crash leaves pending is
+// settled at the next start by what the store has. An object that leaves the store
+// leaves the registry when the index follows (follow.go).
 //
-// Versions: 1, the first.
+// Versions: 1, the first, had in pending OID: id of the source; 2.
 type registry struct {
 	path string
 	mu   sync.RWMutex // held while db is replaced; shared by who uses it
 	db   *bbolt.DB
+
+	changing sync.Mutex // held while something is begun, settled or merged
+	begun    int        // batches that are not settled; under changing
+
+	freshMu sync.Mutex
+	fresh   map[store.OID]uint64 // settled, and not yet among objects; 0: by no source
 }
 
 const registryName = "registry.db"
@@ -44,7 +55,14 @@ var (
 	bucketPending = []byte("pending")
 )
 
-const registryVersion = 1
+const registryVersion = 2
+
+// How many objects are settled in memory, 3 MB, and how many of them are entered in
+// one transaction: as they are in order it touches few pages.
+const (
+	manyFresh   = 64 << 10
+	freshAtOnce = 8 << 10
+)
 
 // A place is how far a source was read.
 type place struct {
@@ -59,7 +77,7 @@ func openRegistry(path string) (*registry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
-	r := &registry{path: path, db: db}
+	r := &registry{path: path, db: db, fresh: make(map[store.OID]uint64)}
 	err = db.Update(func(tx *bbolt.Tx) error {
 		for _, name := range [][]byte{bucketMeta, bucketSources, bucketObjects, bucketPending} {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
@@ -67,7 +85,7 @@ func openRegistry(path string) (*registry, error) {
 			}
 		}
 		meta := tx.Bucket(bucketMeta)
-		if v := meta.Get([]byte("version")); v != nil && (len(v) != 1 || v[0] != registryVersion) {
+		if v := meta.Get([]byte("version")); v != nil && (len(v) != 1 || v[0] == 0 || v[0] > registryVersion) {
 			return fmt.Errorf("version %v, this program knows %d: %w", v, registryVersion, iofs.ErrInvalid)
 		}
 		return meta.Put([]byte("version"), []byte{registryVersion})
@@ -80,9 +98,10 @@ func openRegistry(path string) (*registry, error) {
 }
 
 func (r *registry) Close() error {
+	err := r.merge()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.db.Close()
+	return errors.Join(err, r.db.Close())
 }
 
 func (r *registry) view(do func(*bbolt.Tx) error) error {
@@ -219,47 +238,155 @@ func (r *registry) advance(path string, p place) error {
 
 // begin enters objects that source id gives as pending.
 func (r *registry) begin(id uint64, oids []store.OID) error {
+	if len(oids) == 0 {
+		return nil
+	}
+	value := binary.BigEndian.AppendUint64(make([]byte, 0, 8+16*len(oids)), id)
+	for _, oid := range oids {
+		value = append(value, oid[:]...)
+	}
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	r.begun++
 	return r.update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucketPending)
-		for _, oid := range oids {
-			if err := b.Put(oid[:], binary.BigEndian.AppendUint64(nil, id)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// settle enters the pending objects that the store has, and forgets the rest.
-func (r *registry) settle(has func(store.OID) (bool, error)) error {
-	return r.update(func(tx *bbolt.Tx) error {
-		pending, objects := tx.Bucket(bucketPending), tx.Bucket(bucketObjects)
-		if k, _ := pending.Cursor().First(); k == nil {
-			return nil
-		}
-		err := pending.ForEach(func(k, v []byte) error {
-			yes, err := has(store.OID(k))
-			if err != nil {
-				return err
-			}
-			if !yes {
-				return objects.Delete(k)
-			}
-			return objects.Put(k, v)
-		})
+		n, err := b.NextSequence()
 		if err != nil {
 			return err
 		}
-		if err := tx.DeleteBucket(bucketPending); err != nil {
+		return b.Put(binary.BigEndian.AppendUint64(nil, n), value)
+	})
+}
+
+// settle notes of objects that were begun who gave those that the store has.
+func (r *registry) settle(id uint64, oids []store.OID, has func(store.OID) (bool, error)) error {
+	if len(oids) == 0 {
+		return nil
+	}
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	for _, oid := range oids {
+		if err := r.note(oid, id, has); err != nil {
 			return err
 		}
-		_, err = tx.CreateBucket(bucketPending)
+	}
+	r.begun--
+	if len(r.fresh) < manyFresh { // it changes under changing only
+		return nil
+	}
+	return r.enter()
+}
+
+func (r *registry) note(oid store.OID, id uint64, has func(store.OID) (bool, error)) error {
+	there, err := has(oid)
+	if err != nil {
 		return err
+	}
+	if !there {
+		id = 0
+	}
+	r.freshMu.Lock()
+	r.fresh[oid] = id
+	r.freshMu.Unlock()
+	return nil
+}
+
+// recover settles what a crash has left pending, of version 1 too.
+func (r *registry) recover(has func(store.OID) (bool, error)) error {
+	given := make(map[store.OID]uint64)
+	err := r.view(func(tx *bbolt.Tx) error {
+		return tx.Bucket(bucketPending).ForEach(func(k, v []byte) error {
+			switch {
+			case len(k) == 16 && len(v) == 8:
+				given[store.OID(k)] = binary.BigEndian.Uint64(v)
+				return nil
+			case len(k) != 8 || len(v)%16 != 8:
+				return errors.New("registry: what is pending is damaged")
+			}
+			id := binary.BigEndian.Uint64(v)
+			for v = v[8:]; len(v) > 0; v = v[16:] {
+				given[store.OID(v[:16])] = id
+			}
+			return nil
+		})
 	})
+	for oid, id := range given {
+		if err == nil {
+			err = r.note(oid, id, has)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	return r.merge()
+}
+
+// merge enters what is settled among the objects.
+func (r *registry) merge() error {
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	return r.enter()
+}
+
+// enter is merge for who holds changing. As long as a batch is begun, or was not
+// settled because of an error, all that is pending stays so: to settle a batch once
+// more at the next start does no harm.
+func (r *registry) enter() error {
+	list := make([]entry, 0, len(r.fresh))
+	for oid, id := range r.fresh {
+		list = append(list, entry{oid, id})
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	slices.SortFunc(list, func(a, b entry) int { return compareOID(a.oid, b.oid) })
+	for some := range slices.Chunk(list, freshAtOnce) {
+		if err := r.update(func(tx *bbolt.Tx) error { return putEntries(tx.Bucket(bucketObjects), some) }); err != nil {
+			return err
+		}
+	}
+	if r.begun == 0 {
+		if err := r.update(emptyPending); err != nil {
+			return err
+		}
+	}
+	r.freshMu.Lock()
+	clear(r.fresh)
+	r.freshMu.Unlock()
+	return nil
+}
+
+func emptyPending(tx *bbolt.Tx) error {
+	n := tx.Bucket(bucketPending).Sequence()
+	if err := tx.DeleteBucket(bucketPending); err != nil {
+		return err
+	}
+	b, err := tx.CreateBucket(bucketPending)
+	if err != nil {
+		return err
+	}
+	return b.SetSequence(n)
+}
+
+func putEntries(b *bbolt.Bucket, list []entry) (err error) {
+	for i := 0; i < len(list) && err == nil; i++ {
+		if e := &list[i]; e.id == 0 {
+			err = b.Delete(e.oid[:])
+		} else {
+			err = b.Put(e.oid[:], binary.BigEndian.AppendUint64(nil, e.id))
+		}
+	}
+	return err
 }
 
 // owner is the id of the source that gave an object, 0 if none did.
 func (r *registry) owner(oid store.OID) (id uint64, err error) {
+	r.freshMu.Lock()
+	id, ok := r.fresh[oid]
+	r.freshMu.Unlock()
+	if ok {
+		return id, nil
+	}
 	err = r.view(func(tx *bbolt.Tx) error {
 		if v := tx.Bucket(bucketObjects).Get(oid[:]); len(v) == 8 {
 			id = binary.BigEndian.Uint64(v)
@@ -274,6 +401,13 @@ func (r *registry) drop(oids []store.OID) error {
 	if len(oids) == 0 {
 		return nil
 	}
+	r.changing.Lock()
+	defer r.changing.Unlock()
+	r.freshMu.Lock()
+	for _, oid := range oids {
+		delete(r.fresh, oid)
+	}
+	r.freshMu.Unlock()
 	return r.update(func(tx *bbolt.Tx) error {
 		b := tx.Bucket(bucketObjects)
 		for _, oid := range oids {
@@ -292,8 +426,11 @@ type entry struct {
 }
 
 // after gives up to n entries after an OID, in order; from the first if oid is
-// nil.
+// nil; of all that are settled by then.
 func (r *registry) after(oid *store.OID, n int) (out []entry, err error) {
+	if err := r.merge(); err != nil {
+		return nil, err
+	}
 	err = r.view(func(tx *bbolt.Tx) error {
 		c := tx.Bucket(bucketObjects).Cursor()
 		k, v := c.First()

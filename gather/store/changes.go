@@ -222,14 +222,13 @@ func (w *changeWalk) scan(v view) (rows []row, upTo uint64, err error) {
 		if !ok || r.Seq != seq {
 			return nil, 0, fmt.Errorf("index of change %d: %w", seq, ErrDamaged)
 		}
-		now, _, err := v.state(r.OID)
-		if err != nil {
-			return nil, 0, err
-		}
-		if now.Seq == seq {
+		w.s.mu.RLock()
+		now := v.recent(r.OID)
+		w.s.mu.RUnlock()
+		if now == nil || now.Seq == seq {
 			rows = append(rows, r)
 		} else { // it changed again, and is among the recent or late
-			w.note(now)
+			w.note(*now)
 		}
 	}
 	return rows, w.until, nil

@@ -240,14 +240,9 @@ func (s *Store) view(f func(v view) error) error {
 // state returns the latest state of an object, of a deleted one too.
 func (v view) state(oid OID) (row, bool, error) {
 	v.s.mu.RLock()
-	for _, t := range v.tables {
-		if t == nil {
-			continue
-		}
-		if r, ok := t.rows[oid]; ok {
-			v.s.mu.RUnlock()
-			return *r, true, nil
-		}
+	if r := v.recent(oid); r != nil {
+		v.s.mu.RUnlock()
+		return *r, true, nil
 	}
 	// The table that was entered last is in the filter, or in v.tables.
 	lacks := v.s.filter.lacks(oid)
@@ -256,6 +251,17 @@ func (v view) state(oid OID) (row, bool, error) {
 		return row{}, false, nil
 	}
 	return v.buckets.state(oid)
+}
+
+// recent returns the row of an object that is in a table, or nil. Called with mu
+// held.
+func (v view) recent(oid OID) *row {
+	for _, t := range v.tables {
+		if t != nil && t.rows[oid] != nil {
+			return t.rows[oid]
+		}
+	}
+	return nil
 }
 
 // find returns the row of an object that is there. A damaged one is as if absent
