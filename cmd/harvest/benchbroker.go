@@ -344,6 +344,7 @@ type benchServer struct {
 	cmd    *exec.Cmd
 	client *ninep.Client
 	point  string // where it is mounted, or ""
+	socket string
 }
 
 // serve starts one and returns once it can be asked.
@@ -354,7 +355,7 @@ func (b *brokerBench) serve(ctx context.Context, work string, noMount bool, std 
 	}
 	socket := filepath.Join(work, "socket")
 	args := []string{"serve", "-d", work, "-l", "unix!" + socket}
-	s := new(benchServer)
+	s := &benchServer{socket: socket}
 	if err := fuse.Available(); !noMount && err != nil {
 		fmt.Fprintf(std.err, "harvest: cannot mount: %v; going on over 9P\n", err)
 	} else if !noMount {

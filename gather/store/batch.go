@@ -17,7 +17,7 @@ type Ref struct {
 }
 
 // Ref is what Contents needs of an entry.
-func (e *Entry) Ref() Ref { return Ref{e.OID, e.Seq, e.at} }
+func (e *Entry) Ref() Ref { return Ref{e.OID, cmp.Or(e.atSeq, e.Seq), e.at} }
 
 // Contents is Bodies without looking the objects up: they are as they were when
 // their entries were made, or, where Compact has moved them, as they are.

@@ -188,7 +188,7 @@ func (w *changeWalk) next() (rows []row, err error) {
 	n := len(rows)
 	for _, r := range w.late {
 		if r.Body > w.at && r.Body <= upTo {
-			r.Seq = r.Body
+			r.Seq, r.atSeq = r.Body, r.Seq
 			rows = append(rows, r)
 		}
 	}

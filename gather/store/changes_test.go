@@ -420,6 +420,10 @@ func TestRefreshedMeanwhile(t *testing.T) {
 			}
 			last = rec.Entry.Seq
 			seen[rec.Entry.OID]++
+			must(s.Contents(context.Background(), []Ref{rec.Entry.Ref()}, func(_ int, _ []byte, err error) bool {
+				must(err)
+				return true
+			}))
 			if i%100 == 0 {
 				j := n - 1 - i/2
 				apply(t, s, Change{Op: soif.Refresh, OID: oids[j], Updated: time.Unix(2e9, 0)})

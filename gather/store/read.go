@@ -2,6 +2,7 @@ package store
 
 import (
 	"bytes"
+	"cmp"
 	"container/list"
 	"context"
 	"encoding/hex"
@@ -252,7 +253,7 @@ func (s *Store) body(e Entry) ([]byte, error) {
 		return nil, err
 	}
 	slot := int(e.at.slot)
-	if slot >= len(f.metas) || f.metas[slot].oid != e.OID || f.metas[slot].seq != e.Seq {
+	if slot >= len(f.metas) || f.metas[slot].oid != e.OID || f.metas[slot].seq != cmp.Or(e.atSeq, e.Seq) {
 		return nil, fmt.Errorf("segment %08x: offset %d: another object is there: %w", e.at.seg, e.at.off, ErrDamaged)
 	}
 	return f.object(slot), nil

@@ -30,7 +30,8 @@ type Entry struct {
 	TTL     time.Duration // 0 lives for ever
 	Hash    [16]byte      // first bytes of the SHA-256 of the encoded object
 
-	at loc // where it was when the entry was made
+	at    loc    // where it was when the entry was made
+	atSeq uint64 // the change that is there, if it is not Seq
 }
 
 // Expires returns when the object's time to live ends; the zero Time is never.
