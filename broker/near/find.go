@@ -40,7 +40,11 @@ func (t *tree) stretch(key uint32, rows int) (from, to int) {
 		high := low | 1<<(4*(dup.Rows-rows)) - 1
 		first := from
 		from += sort.Search(to-first, func(i int) bool { return t.keyAt(first+i) >= low })
-		to = from + sort.Search(to-from, func(i int) bool { return t.keyAt(from+i) > high })
+		step := 1 // most stretches are short
+		for step < to-from && t.keyAt(from+step) <= high {
+			step *= 2
+		}
+		to = from + sort.Search(min(step, to-from), func(i int) bool { return t.keyAt(from+i) > high })
 		if to-from <= crowd || rows == dup.Rows {
 			return from, min(to, from+crowd)
 		}
