@@ -227,6 +227,9 @@ func (b *Broker) byLinks(ctx context.Context) (map[index.ID]float32, error) {
 		site := hashed(u.Scheme + "://" + u.Host)
 		for line := range strings.Lines(o.Text("URL-References")) {
 			to, _, _ := strings.Cut(strings.TrimSpace(line), "#")
+			if full, err := u.Parse(to); err == nil { // it stands there as it was written
+				to = full.String()
+			}
 			if h := hashed(to); objects[h] != nil {
 				links = append(links, link{h, site})
 				untidy++
