@@ -7,7 +7,6 @@
 set -eu
 export LC_ALL=C.UTF-8
 work=$(mktemp -d)
-chmod 711 "$work" # a web server may be somebody else
 export HARVEST_DIR=$work/state
 cleanup() {
 	status=$?
@@ -44,10 +43,12 @@ web() {
 	nginx=$(command -v nginx || echo /usr/sbin/nginx)
 	need "$nginx" nginx-light
 	port=8600
+	user= # it would be somebody else, who may not read here
+	[ "$(id -u)" != 0 ] || user='user root;'
 	while
 		port=$((port + 1))
 		cat >"$work/nginx.conf" <<-E
-		daemon off; pid $work/nginx.pid; error_log $work/nginx.log;
+		$user daemon off; pid $work/nginx.pid; error_log $work/nginx.log;
 		events { }
 		http {
 			types { text/html html; text/plain txt; }
