@@ -38,12 +38,20 @@ func (v *visit) commitAll(ctx context.Context, cancel context.CancelCauseFunc) {
 			if failed {
 				v.drop(b.pages)
 			}
-			wait = min(max(4*time.Since(start), 20*time.Millisecond), maxWait/2)
+			wait = waitAfter(time.Since(start))
 		}
 		if !more {
 			return
 		}
 	}
+}
+
+// waitAfter is how long a batch is waited for when the one before took so long to
+// write. A kill costs what came while that was written, in the wait, and while
+// this one is: together that is to stay within maxWait, if one takes as long as
+// the other. What is written more slowly than that is not waited for.
+func waitAfter(took time.Duration) time.Duration {
+	return max(min(4*took, maxWait/2, maxWait-2*took), 20*time.Millisecond)
 }
 
 // What is committed at once.
