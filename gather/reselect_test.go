@@ -375,7 +375,8 @@ func TestKillSelect(t *testing.T) {
 	f := &shifting{t, r, filepath.Join(dir, "src"), make(map[string]bool)}
 	f.shift(60)
 	both, unsettled := 0, 0
-	for kill := range kills {
+	// On a busy machine a process gets to little before it is killed: then later.
+	for kill := 0; kill < kills || unsettled == 0 && kill < 8*kills; kill++ {
 		cmd := exec.CommandContext(t.Context(), os.Args[0])
 		cmd.Env = append(os.Environ(), "HARVEST_TEST_SELECT="+dir, fmt.Sprintf("HARVEST_TEST_SEED=%d", r.Uint64()))
 		out, err := cmd.StdoutPipe()
@@ -389,7 +390,7 @@ func TestKillSelect(t *testing.T) {
 		if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
 			t.Fatalf("got %q, %v", line, err)
 		}
-		time.AfterFunc(time.Duration(1+r.IntN(400))*time.Millisecond, func() { cmd.Process.Kill() })
+		time.AfterFunc(time.Duration(1+r.IntN(400*(1+kill/kills)))*time.Millisecond, func() { cmd.Process.Kill() })
 		io.Copy(io.Discard, out)
 		if err := cmd.Wait(); err == nil || cmd.ProcessState.Exited() {
 			t.Fatalf("it ended by itself: %v", err)
@@ -439,7 +440,7 @@ func TestKillSelect(t *testing.T) {
 			t.FailNow()
 		}
 	}
-	t.Logf("%d kills, %d found unsettled, %d objects found in both stores", kills, unsettled, both)
+	t.Logf("%d found unsettled, %d objects found in both stores", unsettled, both)
 	if unsettled == 0 {
 		t.Error("no kill came at a bad moment")
 	}

@@ -382,7 +382,7 @@ func await(ctx context.Context, s *session, _ *testscript.TestScript, arg []stri
 	if err != nil {
 		return "", err
 	}
-	limit := 10 * time.Second
+	limit := 30 * time.Second // a machine may be busy
 	if len(arg) == 3 {
 		if limit, err = time.ParseDuration(arg[2]); err != nil {
 			return "", err
