@@ -21,8 +21,8 @@ import (
 const killWorkers = 16
 
 // killSeconds of work are lost at most: what has come since the last batch was
-// begun, no more than a second, and while it was written.
-const killSeconds = 1.5
+// begun, and while it was written.
+const killSeconds = 1
 
 // TestKillSite kills the server at random moments of the crawl of a real
 // documentation site, up to four times a crawl. Each crawl ends with the
