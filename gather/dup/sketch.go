@@ -100,7 +100,8 @@ func (s *Sketcher) Add(text string) {
 // ideogram is how many bytes a character takes that text begins with and that
 // is a word of its own: Thai to Tibetan, kana, Chinese, Hangul. 0: it is none.
 func ideogram(text string) int {
-	if len(text) < 3 || text[0] < 0xe0 || text[0] == 0xe0 && text[1] < 0xb8 || text[0] > 0xe0 && text[0] < 0xe3 || text[0] > 0xed {
+	if len(text) < 3 || text[0] < 0xe0 || text[0] == 0xe0 && text[1] < 0xb8 || text[0] > 0xe0 && text[0] < 0xe3 || text[0] > 0xed ||
+		text[1]&0xc0 != 0x80 || text[2]&0xc0 != 0x80 {
 		return 0
 	}
 	return 3
