@@ -194,7 +194,7 @@ func sumDebianChangelog(w *worker, o *soif.Object, c *content, text []byte) {
 	w.set(o, "Author", authors.String())
 	w.set(o, "Description", string(cutText([]byte(words(newest)), 400)))
 	w.set(o, "Versions", versions.String())
-	w.set(o, "Keywords", keywords(text, 30))
+	w.tell(o, c, text, "en")
 	w.fullText(o, c, plainText(text))
 }
 

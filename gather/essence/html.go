@@ -83,7 +83,7 @@ func (p *page) summary(w *worker, o *soif.Object, c *content) {
 	w.set(o, "Description", p.bestDescription())
 	w.set(o, "Abstract", p.abstract())
 	p.values.set(w, o, "Headings")
-	w.set(o, "Keywords", p.keywords(w, c, lang))
+	w.set(o, "Keywords", p.keywords(w, o, c, lang))
 	w.set(o, "Language", lang)
 	w.set(o, "Date", p.date())
 	w.set(o, "URL-References", strings.Join(p.links, "\n"))
@@ -283,8 +283,11 @@ func (p *page) refer(v []byte) {
 
 // keywords are those the page gives, and the words that tell most of its main
 // text; those that stand out there count more.
-func (p *page) keywords(w *worker, c *content, lang string) string {
-	keys := w.keywords(c, p.counted, lang)
+func (p *page) keywords(w *worker, o *soif.Object, c *content, lang string) string {
+	if c.opt.share > 0 {
+		p.countOther()
+	}
+	keys := w.keywords(o, c, p.counted, lang)
 	if m := p.values.first("Keywords"); m != "" {
 		keys = strings.ReplaceAll(m, "\n", ", ") + "\n" + keys
 	}
@@ -308,6 +311,21 @@ func (p *page) countWords(t *terms) {
 		passed = after(passed, at.start)
 		p.countLine(at, marked, passed)
 	}
+}
+
+// countOther counts the words that are not in the main text, if there is any, for
+// nothing: they come after all others.
+func (p *page) countOther() {
+	if p.main.chosenN == 0 {
+		return
+	}
+	from := len(p.counted.all)
+	for i := range p.main.lines {
+		if l := &p.main.lines[i]; !l.main && p.counted.text < maxCounted {
+			p.counted.count(p.text[l.start:l.end], 0)
+		}
+	}
+	p.counted.look(from)
 }
 
 // countLine counts the words of a line: those of passed stretches not, those of

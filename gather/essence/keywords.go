@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"slices"
-	"strings"
 	"unicode"
 	"unicode/utf8"
 
@@ -27,42 +26,60 @@ type term struct {
 type terms struct {
 	bytes []byte
 	all   []term
-	n     int             // words in all
-	slot  [1 << 13]uint16 // of all, by hash; 0 is free
+	n     int      // words in all
+	text  int      // bytes that were counted
+	slot  []uint16 // of all, by hash; 0 is free; their number is a power of two
 }
 
 const (
-	maxTerms   = 4096
-	maxCounted = 64 << 10 // bytes of a text whose words are counted
-	maxWord    = 32       // bytes
+	maxTerms   = 20_000
+	maxCounted = 1 << 20 // bytes of a text whose words are counted
+	maxWord    = 32      // bytes
 )
 
 func newTerms() *terms {
-	return &terms{bytes: make([]byte, 0, 4<<10), all: make([]term, 0, 256)}
+	return &terms{bytes: make([]byte, 0, 4<<10), all: make([]term, 0, 256), slot: make([]uint16, 1<<12)}
 }
 
 // keywords returns the n words that tell most of a text, that most first, for
-// what is in its first 64 KB: they are frequent, and not in texts of the same
+// what is in its first MB: they are frequent, and not in texts of the same
 // language in general.
 func keywords(text []byte, n int) string {
 	t := newTerms()
 	t.count(text[:min(len(text), maxCounted)], 1)
-	return t.top(n, t.language().lang, nil)
+	return t.top(n, 0, t.language().lang, nil, nil)
 }
 
-// keywords are those of a text, as the options of its type have them.
-func (w *worker) keywords(c *content, t *terms, lang string) string {
+// keywords are those of a text, as the options of its type have them: the most
+// telling ones, then words that its summary has not got yet.
+func (w *worker) keywords(o *soif.Object, c *content, t *terms, lang string) string {
 	n := defaultKeywords
 	if c.opt.keywords != nil {
 		n = *c.opt.keywords
 	}
-	return t.top(n, lang, c.opt.stop)
+	room := min(t.text*c.opt.share/100, w.lim.Attr)
+	if room <= 0 {
+		return t.top(n, 0, lang, c.opt.stop, nil)
+	}
+	told := w.tab.scratch.counter()
+	defer w.tab.scratch.drop(told)
+	for _, a := range o.Attrs {
+		if proseAttrs[a.Name] {
+			told.count(a.Value, 1)
+		}
+	}
+	return t.top(n, room, lang, c.opt.stop, told)
 }
 
+// proseAttrs are the attributes whose words keywords need not have again.
+var proseAttrs = map[string]bool{"Title": true, "Author": true, "Description": true, "Abstract": true, "Headings": true, "Subject": true, "Synopsis": true}
+
+// defaultKeywords are the words of a type that the table options says nothing of.
 const defaultKeywords = 60
 
 // count counts the words of a text, each for so much.
 func (t *terms) count(text []byte, weight int) {
+	t.text += len(text)
 	for i := 0; i < len(text); {
 		if !wordBytes[text[i]] {
 			i++
@@ -130,39 +147,79 @@ func (t *terms) add(w []byte, weight int, wide bool) {
 		h = (h ^ uint32(b)) * hashPrime
 	}
 	t.n++
-	low := t.bytes[start:]
-	for i := spreadHash(h) % uint32(len(t.slot)); ; i = (i + 1) % uint32(len(t.slot)) {
-		k := t.slot[i]
-		if k == 0 {
-			if len(t.all) == maxTerms {
-				break
-			}
-			t.all = append(t.all, term{start: start, end: len(t.bytes), n: 1, weight: weight, hash: h, wide: wide})
-			t.slot[i] = uint16(len(t.all))
-			return
+	i := t.find(t.bytes[start:], h)
+	switch k := t.slot[i]; {
+	case k != 0:
+		e := &t.all[k-1]
+		e.n++
+		e.weight += weight
+	case len(t.all) < maxTerms:
+		t.all = append(t.all, term{start: start, end: len(t.bytes), n: 1, weight: weight, hash: h, wide: wide})
+		if t.slot[i] = uint16(len(t.all)); 2*len(t.all) > len(t.slot) {
+			t.grow()
 		}
-		if e := &t.all[k-1]; e.hash == h && string(t.bytes[e.start:e.end]) == string(low) {
-			e.n++
-			e.weight += weight
-			break
-		}
+		return
 	}
 	t.bytes = t.bytes[:start]
 }
 
-// top returns the n words of the most weight, of equal ones the first.
-func (t *terms) top(n int, lang string, stop map[string]bool) string {
-	all := t.telling(lang, stop)
-	all = heaviest(all, n)
-	slices.SortStableFunc(all, func(a, b term) int { return cmp.Compare(b.weight, a.weight) })
-	var out strings.Builder
-	for i := range min(n, len(all)) {
-		if i > 0 {
-			out.WriteByte(' ')
+// find is the slot of a word in small letters, or the free one where it belongs.
+func (t *terms) find(low []byte, hash uint32) uint32 {
+	last := uint32(len(t.slot) - 1)
+	for i := spreadHash(hash) & last; ; i = (i + 1) & last {
+		k := t.slot[i]
+		if k == 0 {
+			return i
 		}
-		out.Write(t.bytes[all[i].start:all[i].end])
+		if e := &t.all[k-1]; e.hash == hash && string(t.bytes[e.start:e.end]) == string(low) {
+			return i
+		}
 	}
-	return out.String()
+}
+
+// grow makes room for twice as many words.
+func (t *terms) grow() {
+	t.slot = make([]uint16, 2*len(t.slot))
+	last := uint32(len(t.slot) - 1)
+	for n := range t.all {
+		i := spreadHash(t.all[n].hash) & last
+		for t.slot[i] != 0 {
+			i = (i + 1) & last
+		}
+		t.slot[i] = uint16(n + 1)
+	}
+}
+
+// has reports whether a word of another text is there.
+func (t *terms) has(e *term, low []byte) bool { return t.slot[t.find(low, e.hash)] != 0 }
+
+// top returns the n words of the most weight, of equal ones the first, and as many
+// more as have room in so many bytes in all and told has not: those first that
+// are in few texts.
+func (t *terms) top(n, room int, lang string, stop map[string]bool, told *terms) string {
+	all := byWeight(t.telling(lang, stop))
+	for n = min(n, len(all)); n > 0 && all[n-1].weight == 0; n-- {
+	}
+	out := make([]byte, 0, max(room, 512))
+	for i := range all[:n] {
+		out = t.appendWord(out, &all[i])
+	}
+	for _, common := range []bool{false, true} {
+		for i := n; i < len(all) && len(out) < room; i++ {
+			e := &all[i]
+			if (e.common > 0) == common && len(out)+1+e.end-e.start <= room && !told.has(e, t.bytes[e.start:e.end]) {
+				out = t.appendWord(out, e)
+			}
+		}
+	}
+	return string(out)
+}
+
+func (t *terms) appendWord(out []byte, e *term) []byte {
+	if len(out) > 0 {
+		out = append(out, ' ')
+	}
+	return append(out, t.bytes[e.start:e.end]...)
 }
 
 // telling are the words that are not of the language itself, weighed. language has
@@ -193,30 +250,27 @@ func (e *term) isWord(w []byte) bool {
 	return utf8.Valid(w) && bytes.ContainsFunc(w, unicode.IsLetter)
 }
 
-// heaviest drops the words that cannot be among the n of the most weight, so that
-// they need not be sorted.
-func heaviest(all []term, n int) []term {
-	if len(all) <= n {
-		return all
+// byWeight returns words with the heaviest first, of equal ones the first. Most
+// weigh little, so that they are counted, not compared.
+func byWeight(all []term) []term {
+	var at [1024]int // where the words of a weight begin, many weights together at the end
+	const top = len(at) - 1
+	for i := range all {
+		at[min(all[i].weight, top)]++
 	}
-	var with [512]int // words by weight, many together at the end
-	const top = len(with) - 1
-	for _, e := range all {
-		with[min(e.weight, top)]++
+	sum := 0
+	for w := top; w >= 0; w-- {
+		at[w], sum = sum, sum+at[w]
 	}
-	least, sum := top, with[top]
-	for ; least > 0 && sum < n; sum += with[least] {
-		least--
+	heavy := at[top-1]
+	out := make([]term, len(all))
+	for i := range all {
+		w := min(all[i].weight, top)
+		out[at[w]] = all[i]
+		at[w]++
 	}
-	room := n - (sum - with[least]) // for words of the same weight as the last
-	return slices.DeleteFunc(all, func(e term) bool {
-		w := min(e.weight, top)
-		if w == least && least < top {
-			room--
-			return room < 0
-		}
-		return w < least
-	})
+	slices.SortStableFunc(out[:heavy], func(a, b term) int { return cmp.Compare(b.weight, a.weight) })
+	return out
 }
 
 // wordBytes are the bytes that words are made of.
@@ -235,7 +289,7 @@ func (w *worker) tell(o *soif.Object, c *content, text []byte, said string) {
 	defer w.tab.scratch.drop(t)
 	t.count(text[:min(len(text), maxCounted)], 1)
 	lang := languageOf(t.language(), text, said)
-	w.set(o, "Keywords", w.keywords(c, t, lang))
+	w.set(o, "Keywords", w.keywords(o, c, t, lang))
 	if _, ok := o.Get("Language"); !ok {
 		w.set(o, "Language", lang)
 	}

@@ -33,16 +33,12 @@ type verdict struct {
 func (t *terms) language() (v verdict) {
 	var score [32]int
 	words := 0
-	known := lexical()
+	t.look(0)
 	for i := range t.all {
 		e := &t.all[i]
 		words += e.n
-		w := known.find(e.hash, t.bytes[e.start:e.end])
-		if w == nil {
-			continue
-		}
-		of := w.of
-		if e.of, e.common = of, w.common; of == 0 {
+		of := e.of
+		if of == 0 {
 			continue
 		}
 		worth := 12 * e.n / bits(of) // a word of one language tells more
@@ -69,6 +65,17 @@ func (t *terms) language() (v verdict) {
 		return verdict{}
 	default:
 		return verdict{stopWords[first].lang, share >= 10 && score[first]*10 > second*13}
+	}
+}
+
+// look notes of the words from one on in which languages they are common, and how.
+func (t *terms) look(from int) {
+	known := lexical()
+	for i := from; i < len(t.all); i++ {
+		e := &t.all[i]
+		if w := known.find(e.hash, t.bytes[e.start:e.end]); w != nil {
+			e.of, e.common = w.of, w.common
+		}
 	}
 }
 

@@ -3,8 +3,10 @@ package essence
 import (
 	"crypto/md5"
 	"encoding/hex"
+	iofs "io/fs"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"harvest/fs/ndb"
@@ -19,6 +21,7 @@ type options struct {
 	attr     int   // of any other value
 	head     int   // bytes that a summary is made of
 	keywords *int  // words of Keywords
+	share    int   // with keywords: more of them, to so many percent of the text
 	stop     map[string]bool
 	terse    *bool
 	typeOnly *bool
@@ -108,13 +111,7 @@ func (o *options) parse(e ndb.Entry, p ndb.Pair) (known bool, err error) {
 	case "head":
 		size(&o.head, 64<<20)
 	case "keywords":
-		n := 0
-		if p.Value != "no" {
-			if n, err = e.Int(p); err == nil && (n < 0 || n > 1000) {
-				err = e.Errorf(p, "keywords: no, or a number up to 1000")
-			}
-		}
-		o.keywords = &n
+		err = o.parseKeywords(e, p)
 	case "stop":
 		o.stop = make(map[string]bool)
 		for w := range strings.FieldsSeq(p.Value) {
@@ -132,6 +129,27 @@ func (o *options) parse(e ndb.Entry, p ndb.Pair) (known bool, err error) {
 		return false, nil
 	}
 	return true, err
+}
+
+// parseKeywords reads no, 60, or 60+5%.
+func (o *options) parseKeywords(e ndb.Entry, p ndb.Pair) (err error) {
+	number, share, more := strings.Cut(p.Value, "+")
+	n, no := strconv.Atoi(number)
+	if number == "no" && !more {
+		n, no = 0, nil
+	}
+	if more {
+		var percent error
+		o.share, percent = strconv.Atoi(strings.TrimSuffix(share, "%"))
+		if percent != nil || !strings.HasSuffix(share, "%") || o.share < 0 || o.share > 100 {
+			no = iofs.ErrInvalid
+		}
+	}
+	if no != nil || n < 0 || n > 1000 {
+		err = e.Errorf(p, "keywords: no, a number up to 1000, or with a part of the text as in 60+5%%")
+	}
+	o.keywords = &n
+	return err
 }
 
 // attributes reads patterns of attributes with blanks between them.
@@ -188,7 +206,7 @@ func (o *options) join(p *options) {
 		o.head = p.head
 	}
 	if o.keywords == nil {
-		o.keywords = p.keywords
+		o.keywords, o.share = p.keywords, p.share
 	}
 	if o.stop == nil {
 		o.stop = p.stop
@@ -214,7 +232,7 @@ func (o *options) apply(obj *soif.Object, from int) {
 		if !o.keeps(a.Name) {
 			continue
 		}
-		if strings.EqualFold(a.Name, "Keywords") && (o.keywords != nil || o.stop != nil) {
+		if strings.EqualFold(a.Name, "Keywords") && (o.keywords != nil && o.share == 0 || o.stop != nil) {
 			a.Value = o.words(a.Value)
 		}
 		if o.attr > 0 && len(a.Value) > o.attr && !strings.EqualFold(a.Name, "Full-Text") {
@@ -248,7 +266,7 @@ func (o *options) keeps(name string) bool {
 func (o *options) words(value []byte) []byte {
 	all := strings.Fields(string(value))
 	all = slices.DeleteFunc(all, func(w string) bool { return o.stop[strings.ToLower(w)] })
-	if o.keywords != nil {
+	if o.keywords != nil && o.share == 0 {
 		all = all[:min(len(all), *o.keywords)]
 	}
 	return []byte(strings.Join(all, " "))

@@ -40,12 +40,17 @@ func (s *scratch) counter() *terms {
 	if t == nil {
 		return newTerms()
 	}
-	clear(t.slot[:])
-	t.bytes, t.all, t.n = t.bytes[:0], t.all[:0], 0
+	clear(t.slot)
+	t.bytes, t.all, t.n, t.text = t.bytes[:0], t.all[:0], 0, 0
 	return t
 }
 
-func (s *scratch) drop(t *terms) { s.terms.Put(t) }
+// drop gives a counter back, unless it has grown for a long text.
+func (s *scratch) drop(t *terms) {
+	if len(t.slot) <= 1<<14 {
+		s.terms.Put(t)
+	}
+}
 
 // reset makes a page ready for another document.
 func (p *page) reset(t *htmlTable, doc []byte) {

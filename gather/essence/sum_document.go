@@ -156,7 +156,7 @@ func (d *document) put(w *worker, o *soif.Object, c *content) {
 	defer w.tab.scratch.drop(t)
 	t.count(text[:min(len(text), maxCounted)], 1)
 	lang := languageOf(t.language(), text, words(d.language))
-	w.set(o, "Keywords", d.allKeywords(w.keywords(c, t, lang)))
+	w.set(o, "Keywords", d.allKeywords(w.keywords(o, c, t, lang)))
 	w.set(o, "URL-References", strings.Join(d.links, "\n"))
 	w.set(o, "Comments", strings.Join(d.comments, "\n"))
 	w.set(o, "Language", lang)

@@ -100,7 +100,7 @@ func TestTableErrors(t *testing.T) {
 		{"select", "drop %.o", "line 1, column 1: drop: write drop %.o with %.c"},
 		{"select", "drop %.o when %.c", "line 1, column 10: drop: 'with' is wanted, not 'when'"},
 		{"options", "HTML", "line 1, column 1: no option"},
-		{"options", "HTML keywords=-1", "line 1, column 6: keywords: no, or a number up to 1000"},
+		{"options", "HTML keywords=-1", "line 1, column 6: keywords: no, a number up to 1000, or with a part of the text as in 60+5%"},
 		{"options", "HTML md5=maybe", "line 1, column 6: md5: 'maybe' is neither yes, no nor fake"},
 		{"options", "HTML terse Text", "line 1, column 12: 'Text': types stand before options, and no option is called so"},
 	} {
