@@ -166,6 +166,10 @@ func (w *worker) takeApart(o *soif.Object, c *content, depth int, f *format, p *
 		t.seed = maphash.MakeSeed()
 	}
 	t.all()
+	t.dropTwins()
+	if t.names == nil && c.in != nil && c.in.typ == "SourceDistribution" {
+		distribution(w, o)
+	}
 	w.step(c, "unnest", strconv.Itoa(t.n)+" members", f.name)
 	if n, ok := a.(interface {
 		Notes(*worker, *soif.Object, *content)
@@ -186,6 +190,8 @@ type taking struct {
 	depth int
 	n     int
 	names map[uint64]struct{} // of objects, so that each has a URL of its own
+	have  []string            // names of members, by number
+	here  map[string]bool     // the same, where members are objects
 	seed  maphash.Seed
 }
 
@@ -229,7 +235,13 @@ func (t *taking) one(h *unpack.Header) bool {
 	if t.c.path != "" {
 		at = t.c.path + "/" + name
 	}
+	t.have = append(t.have, name)
 	if t.names != nil {
+		if why := t.twin(name); why != "" {
+			w.step(&content{path: at}, "select", "rejected", why)
+			t.n--
+			return true
+		}
 		return t.object(h, name, at)
 	}
 	prefix := t.c.prefix + len("Embed-") + len(strconv.Itoa(t.n))

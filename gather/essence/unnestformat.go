@@ -18,6 +18,7 @@ import (
 	"github.com/therootcompany/xz"
 
 	"harvest/gather/essence/unpack"
+	"harvest/gather/soif"
 )
 
 // A format is a way to put files into one, or to write one in fewer bytes. Of
@@ -52,6 +53,10 @@ var archives = []format{
 	{name: "7z", is: starts("7z\xbc\xaf\x27\x1c"), open: openSeven},
 	{name: "rar", is: starts("Rar!\x1a\x07"), open: openRar},
 	{name: "ar", is: starts("!<arch>\n"), open: openAr},
+	{name: "arj", is: starts("\x60\xea"), open: openARJ},
+	{name: "lha", is: isLHA, open: openLHA},
+	{name: "zoo", is: func(c *content) bool { return len(c.head) > 24 && string(c.head[20:24]) == "\xdc\xa7\xc4\xfd" }, open: openZoo},
+	{name: "cab", is: starts("MSCF\x00\x00\x00\x00"), open: openCab},
 	{name: "cpio", is: starts("070701", "070702", "070707", "\xc7\x71", "\x71\xc7"), open: openCpio},
 	{name: "pdf", is: typed("Pdf"), open: openPDF},
 	{name: "rpm", is: starts("\xed\xab\xee\xdb"), open: openRPM},
@@ -119,6 +124,11 @@ func isZstd(c *content) bool {
 func isZip(c *content) bool {
 	return starts("PK\x03\x04", "PK\x05\x06", "PK00PK\x03\x04", "PK\x07\x08PK\x03\x04")(c) ||
 		c.typ == "PCCompressed" && len(c.name) > 4 && strings.EqualFold(c.name[len(c.name)-4:], ".zip")
+}
+
+// isLHA tells an archive by the method of its first member.
+func isLHA(c *content) bool {
+	return len(c.head) > 21 && c.head[2] == '-' && c.head[3] == 'l' && (c.head[4] == 'h' || c.head[4] == 'z') && c.head[6] == '-' && c.head[20] <= 3
 }
 
 func isISO(c *content) bool { return unpack.IsISO(bytes.NewReader(c.head)) }
@@ -321,12 +331,46 @@ func openWhole[A archive](open func(r io.ReaderAt, size, memory int64) (A, error
 var (
 	openZip   = openWhole(unpack.NewZip)
 	openSeven = openWhole(unpack.NewSeven)
+	openZoo   = openWhole(unpack.NewZoo)
+	openCab   = openWhole(unpack.NewCab)
 	openISO   = openWhole(func(r io.ReaderAt, size, _ int64) (*unpack.ISO, error) { return unpack.NewISO(r, size) })
 )
 
 func openAr(_ *worker, _ *content, in *counter) (archive, func(), error) {
 	a, err := unpack.NewAr(in)
-	return a, keepNothing, err
+	return arArchive{a}, keepNothing, err
+}
+
+// An arArchive tells what its own table of symbols has.
+type arArchive struct{ *unpack.Ar }
+
+// Notes adds the symbols to the archive's object.
+func (a arArchive) Notes(w *worker, o *soif.Object, _ *content) {
+	var text strings.Builder
+	for _, s := range a.Symbols {
+		if text.Len() > symbolRoom*w.lim.Attr {
+			break
+		}
+		text.WriteString(s + "\n")
+	}
+	if text.Len() > 0 {
+		add(o, "Symbols", string(cutText([]byte(strings.TrimSuffix(text.String(), "\n")), symbolRoom*w.lim.Attr)))
+	}
+}
+
+// openARJ and openLHA need what the windows of their codes take.
+func openARJ(w *worker, _ *content, in *counter) (archive, func(), error) {
+	done, err := w.reserve(64 << 10)
+	if err != nil {
+		return nil, nil, err
+	}
+	a, err := unpack.NewARJ(in)
+	return a, done, err
+}
+
+func openLHA(w *worker, _ *content, in *counter) (archive, func(), error) {
+	done, err := w.reserve(64 << 10)
+	return unpack.NewLHA(in), done, err
 }
 
 func openCpio(_ *worker, _ *content, in *counter) (archive, func(), error) {

@@ -2,6 +2,8 @@ package unpack
 
 import (
 	"bufio"
+	"bytes"
+	"encoding/binary"
 	"io"
 	"strconv"
 	"strings"
@@ -15,6 +17,8 @@ type Ar struct {
 	left  int64 // bytes of the member
 	pad   int64
 	table string
+
+	Symbols []string // of the archive's own table, once it was read
 }
 
 // NewAr reads the magic.
@@ -62,7 +66,9 @@ func (a *Ar) header(b string) (*Header, error) {
 	sec, _ := strconv.ParseInt(strings.TrimSpace(b[16:28]), 10, 64)
 	a.left, a.pad = size, size&1
 	switch {
-	case name == "/" || name == "/SYM64/" || strings.HasPrefix(name, "__.SYMDEF"):
+	case name == "/" || name == "/SYM64/":
+		return nil, a.symbols(size, name == "/")
+	case strings.HasPrefix(name, "__.SYMDEF"):
 		return nil, nil
 	case name == "//":
 		if size > 1<<20 {
@@ -97,6 +103,45 @@ func (a *Ar) header(b string) (*Header, error) {
 		name = strings.TrimSuffix(name, "/")
 	}
 	return &Header{Name: name, Size: a.left, Packed: a.left, Modified: unix(sec), Regular: true}, nil
+}
+
+// maxArSymbols is how much of a table of symbols is read.
+const maxArSymbols = 1 << 20
+
+// symbols reads the table of symbols: their number, where the member of each
+// stands, and their names. What is past the bound is skipped later.
+func (a *Ar) symbols(size int64, short bool) error {
+	b := make([]byte, 0, 4096)
+	for a.left > 0 && len(b) < maxArSymbols {
+		c, err := a.r.ReadByte()
+		if err != nil {
+			return cut(err)
+		}
+		b, a.left = append(b, c), a.left-1
+	}
+	wide := 8
+	if short {
+		wide = 4
+	}
+	if len(b) < wide {
+		return nil
+	}
+	n := uint64(binary.BigEndian.Uint32(b))
+	if !short {
+		n = binary.BigEndian.Uint64(b)
+	}
+	if n > uint64(size)/uint64(wide) {
+		return damaged("%d symbols in %d bytes", n, size)
+	}
+	names := b[min(uint64(len(b)), (n+1)*uint64(wide)):]
+	for ; n > 0 && len(names) > 0; n-- {
+		name, rest, ok := bytes.Cut(names, []byte{0})
+		if !ok {
+			break
+		}
+		a.Symbols, names = append(a.Symbols, string(name)), rest
+	}
+	return nil
 }
 
 func (a *Ar) longName(at string) (string, error) {

@@ -1,5 +1,6 @@
 // Package unpack reads archives and encodings that no library reads well:
 // compress, lzma, lzip, ar, cpio, rpm, zip also when it is cut, 7z, ISO 9660,
+// the archives of PCs (arj, lha, zoo, cabinets),
 // uuencode, shell archives, BinHex, MacBinary and mailboxes.
 //
 // It only reads. Nothing is written anywhere, no shell archive is run, and what
