@@ -28,6 +28,7 @@ func (g *Gatherer) asFiles(err *fs.Err) fs.Dir {
 			return o, err
 		},
 		Text:  g.documentText,
+		Names: func() []string { tables, _ := g.types.now(); return tables.MethodNames() },
 		Wrong: func(path string, e error) { err.Set(path, "", e) },
 	})
 }

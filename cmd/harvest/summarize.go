@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	iofs "io/fs"
+	"iter"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -21,7 +22,7 @@ import (
 func summarizeCommand() command {
 	var trace, text bool
 	var types string
-	return command{"summarize", "[--trace] [--fulltext] [--types DIR] FILE…", "print the SOIF summary of files", func(fl *pflag.FlagSet) func(context.Context, []string, std) error {
+	return command{"summarize", "[--trace] [--fulltext] [--types DIR] FILE|DIR|-…", "print the SOIF summary of files, of all in a folder, or of what is piped in", func(fl *pflag.FlagSet) func(context.Context, []string, std) error {
 		fl.BoolVar(&trace, "trace", false, "tell on standard error which rule decided what")
 		fl.BoolVar(&text, "fulltext", false, "keep the text as Full-Text")
 		fl.StringVar(&types, "types", "", "go by the tables in this folder, such as a Gatherer's types/")
@@ -35,8 +36,16 @@ func summarizeCommand() command {
 			}
 			failed := false
 			enc := soif.NewEncoder(std.out)
-			for _, name := range args {
-				o, steps, err := summarize(ctx, name, text, tables)
+			for name, err := range filesOf(args) {
+				var o soif.Object
+				var steps essence.Trace
+				switch {
+				case err != nil:
+				case name == "-":
+					o, steps, err = summarizeFrom(ctx, os.Stdin, essence.Input{URL: "file:///dev/stdin", Name: "-", FullText: text, Tables: tables})
+				default:
+					o, steps, err = summarize(ctx, name, text, tables)
+				}
 				if trace {
 					io.WriteString(std.err, steps.String())
 				}
@@ -101,14 +110,45 @@ func summarize(ctx context.Context, name string, text bool, tables *essence.Tabl
 	if !st.Mode().IsRegular() {
 		return soif.Object{}, nil, fmt.Errorf("%s: not a regular file", name)
 	}
-	o, steps, err := essence.Summarize(ctx, essence.Input{
+	return summarizeFrom(ctx, f, essence.Input{
 		URL:      (&url.URL{Scheme: "file", Path: abs}).String(),
 		Size:     st.Size(),
 		Modified: st.ModTime(),
-		Rest:     f,
 		FullText: text,
 		Tables:   tables,
 	})
+}
+
+// filesOf yields what is named, and for a folder the files in it.
+func filesOf(args []string) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		for _, arg := range args {
+			if st, err := os.Stat(arg); arg == "-" || err != nil || !st.IsDir() {
+				if !yield(arg, nil) {
+					return
+				}
+				continue
+			}
+			err := filepath.WalkDir(arg, func(name string, e iofs.DirEntry, err error) error {
+				if (err != nil || e.Type().IsRegular()) && !yield(name, err) {
+					return errSilent // it has been told of
+				}
+				return nil
+			})
+			if err != nil {
+				return
+			}
+		}
+	}
+}
+
+// summarizeFrom makes the summary of what is read.
+func summarizeFrom(ctx context.Context, r io.Reader, in essence.Input) (soif.Object, essence.Trace, error) {
+	in.Rest = r
+	o, steps, err := essence.Summarize(ctx, in)
+	if in.Name == "-" && o.Text("Title") == "-" { // it has no name to be called by
+		o.Del("Title")
+	}
 	o.Set("Update-Time", []byte(strconv.FormatInt(time.Now().Unix(), 10)))
 	return o, steps, err
 }

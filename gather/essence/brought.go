@@ -64,7 +64,7 @@ var rank = map[string]int{"sum": 0, "star": 1, "quick": 2}
 func CheckName(file string, explode bool) error {
 	typ, form := form(file)
 	_, ok := rank[form]
-	if !ok || explode && form == "quick" || strings.Count(file, ".") > 1 || len(file) > 200 || !isTypeName(typ) {
+	if !ok || explode && form == "quick" || strings.Count(file, ".") > 1 || len(file) > 200 || !isType(typ) {
 		forms := "TYPE.sum, TYPE.star or TYPE.quick"
 		if explode {
 			forms = "TYPE.sum or TYPE.star"
@@ -72,18 +72,6 @@ func CheckName(file string, explode bool) error {
 		return fmt.Errorf("%.100s: is not %s, where TYPE begins with a capital letter: %w", file, forms, iofs.ErrInvalid)
 	}
 	return nil
-}
-
-// isTypeName tells names of types from those of editors' files.
-func isTypeName(s string) bool {
-	for i := range len(s) {
-		b := s[i]
-		if b|0x20 >= 'a' && b|0x20 <= 'z' || i > 0 && (b >= '0' && b <= '9' || strings.IndexByte("-_+", b) >= 0) {
-			continue
-		}
-		return false
-	}
-	return s != "" && s[0] <= 'Z'
 }
 
 // IsProgram tells whether a file is a program, which only somebody on this

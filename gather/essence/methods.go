@@ -172,3 +172,12 @@ func (t *Tables) addMethods(o *soif.Object) {
 		}
 	}
 }
+
+// MethodNames are the names of the methods that objects may carry, in the table's
+// order.
+func (t *Tables) MethodNames() (all []string) {
+	for _, m := range t.methods {
+		all = append(all, m.name)
+	}
+	return all
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	iofs "io/fs"
+	"strings"
 	"sync"
 
 	"harvest/fs/ndb"
@@ -173,21 +174,22 @@ func typeName(e ndb.Entry) (string, error) {
 	case p.Value != "":
 		return "", e.Errorf(p, "%s=: a line begins with a type", p.Key)
 	case !isType(p.Key):
-		return "", e.Errorf(p, "'%s' is no type: one is up to 64 letters, digits, '-', '+', '.' and '_', and begins with a letter", p.Key)
+		return "", e.Errorf(p, "'%s' is no type: one is up to 64 letters, digits, '-', '+' and '_', and begins with a capital letter", p.Key)
 	}
 	return p.Key, nil
 }
 
-// isType reports whether a word may name a type.
+// isType reports whether a word may name a type, in tables as in the names of
+// files that summarize it: these tell it from an editor's file by the capital.
 func isType(s string) bool {
 	for i := range len(s) {
 		letter := s[i]|0x20 >= 'a' && s[i]|0x20 <= 'z'
-		other := s[i] >= '0' && s[i] <= '9' || s[i] == '-' || s[i] == '+' || s[i] == '.' || s[i] == '_'
+		other := s[i] >= '0' && s[i] <= '9' || strings.IndexByte("-_+", s[i]) >= 0
 		if !letter && (i == 0 || !other) {
 			return false
 		}
 	}
-	return s != "" && len(s) <= 64
+	return s != "" && len(s) <= 64 && s[0] <= 'Z'
 }
 
 // most is the number of lines of a table, and of words of a kind in it.

@@ -82,7 +82,7 @@ func TestTableErrors(t *testing.T) {
 	for _, c := range []struct{ table, text, want string }{
 		{"byname", "HTML *.html\nHTML", "line 2, column 1: HTML: no pattern"},
 		{"byname", "HTML *.x=y", "line 1, column 6: unknown key '*.x'; there are patterns and re=, and a pattern with '=' stands between quotes"},
-		{"byname", "9to5 *.x", "line 1, column 1: '9to5' is no type: one is up to 64 letters, digits, '-', '+', '.' and '_', and begins with a letter"},
+		{"byname", "9to5 *.x", "line 1, column 1: '9to5' is no type: one is up to 64 letters, digits, '-', '+' and '_', and begins with a capital letter"},
 		{"byname", "X re='('", "line 1, column 3: re: '(' is no regular expression: error parsing regexp: missing closing ): `(`"},
 		{"byurl", "X *.[", "line 1, column 3: '*.[' is no pattern: syntax error in pattern"},
 		{"byname", "include default\n\ninclude default", "line 3, column 1: include default: already in line 1"},

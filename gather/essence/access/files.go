@@ -7,6 +7,7 @@ import (
 	"io"
 	iofs "io/fs"
 	"iter"
+	"slices"
 
 	"harvest/fs"
 	"harvest/gather/catalog"
@@ -19,8 +20,9 @@ import (
 //	as/FORMAT/OID   the object in another format: bibtex, csv, iafa, jsonl, …
 //	as/METHOD/OID   what the object's own method says
 //
-// Folders of methods do not list objects, and as/ lists only what all objects have:
-// methods are found by their attributes, Access-Method-METHOD.
+// Folders of methods do not list objects. Besides what all objects have as/ lists
+// the methods that its owner gives to objects; those that came with an object are
+// found by its attributes, Access-Method-METHOD.
 
 // A Source is where objects are.
 type Source struct {
@@ -28,6 +30,7 @@ type Source struct {
 	Get   func(ctx context.Context, oid string) (soif.Object, error)
 	Text  func(ctx context.Context, o *soif.Object) (string, error) // of one without Full-Text; may be nil
 	Wrong func(path string, err error)                              // hears of methods that failed; may be nil
+	Names func() []string                                           // methods to list, which some objects have; may be nil
 }
 
 // Files is the directory as/.
@@ -59,7 +62,12 @@ func (d asDir) Lookup(_ context.Context, name string) (fs.Node, error) {
 
 func (d asDir) List(_ context.Context, after string) iter.Seq2[fs.Entry, error] {
 	var all []fs.Entry
-	for _, name := range append(catalog.Formats(), "text") {
+	names := append(catalog.Formats(), "text")
+	if d.s.Names != nil {
+		names = append(names, d.s.Names()...)
+	}
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
 		all = append(all, fs.Entry{Name: name, Node: methodDir{d.s, name}})
 	}
 	return fs.Sorted(all, after)
