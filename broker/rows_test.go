@@ -30,6 +30,7 @@ var elsewhere = map[string]string{
 	"D-4":   "../docs/examples_test.go \"software.sh\": \"D-4\"",
 	"D-5":   "../docs/examples_test.go \"homepages.sh\": \"D-5\"",
 	"W-30":  "../index/damage_test.go func Test",
+	"W-33":  "external_test.go func TestExternalLinks(",
 }
 
 // unshown are rows that nothing shows yet, and why.
