@@ -54,6 +54,7 @@ type Broker struct {
 	dups      *dups
 	lanes     *lanes
 	digest    digest
+	probes    probes // of services, if it is a registry
 	front     *front
 	router    *router
 	journal   *journal
@@ -515,7 +516,14 @@ func (b *Broker) runGC(ctx context.Context) {
 
 // expire deletes what has outlived its time to live.
 func (b *Broker) expire(ctx context.Context) (int, error) {
-	return b.store.Expire(ctx, time.Now())
+	lapsing := b.lapsing(time.Now())
+	n, err := b.store.Expire(ctx, time.Now())
+	if err == nil {
+		for _, url := range lapsing {
+			b.event("lapsed", url)
+		}
+	}
+	return n, err
 }
 
 // Collect reads what is new at a source of the config, and returns when it can

@@ -110,7 +110,7 @@ func (s *shown) build() {
 	nodes["by"] = byDir{b: b}
 	nodes["shortcuts"] = b.shortcutsDir()
 	if b.registers {
-		nodes["register"] = registerFile{b}
+		b.registryFiles(nodes)
 	}
 	s.events.Nodes(nodes, "events", b.id)
 	s.logNodes(nodes)

@@ -87,15 +87,18 @@ func registration(o *soif.Object, now time.Time) (store.Change, error) {
 	o.Set("Update-Time", fmt.Append(nil, now.Unix()))
 	ttl := registerTTL
 	if text, ok := o.Get("Time-to-Live"); ok {
-		if ttl = seconds(string(text)); ttl <= 0 {
+		if ttl = seconds(string(text)); ttl <= 0 && string(text) != "0" {
 			return store.Change{}, fmt.Errorf("%s: Time-to-Live %q is no time: %w", o.URL, text, iofs.ErrInvalid)
 		}
 	}
 	o.Set("Time-to-Live", fmt.Append(nil, int64(ttl/time.Second)))
-	oid := store.ID(o.URL, registerSource)
+	oid := registeredID(o.URL)
 	o.Set("Object-ID", []byte(oid.String()))
 	return store.Change{Op: soif.Update, OID: oid, URL: o.URL, Body: o.Append(nil)}, nil
 }
+
+// registeredID is the OID of what is registered under a URL.
+func registeredID(url string) store.OID { return store.ID(url, registerSource) }
 
 // lapse has what has outlived its time to live dropped when the first of some
 // objects does.

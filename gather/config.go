@@ -22,6 +22,7 @@ type config struct {
 	rules    []rootRules // of each root
 	lists    []list
 	watched  []string  // URLs of roots
+	once     []string  // those that nobody else is to gather
 	since    time.Time // it is in force; zero: longer than the last visit
 	filter   crawl.Filter
 	strip    []string // parameters that links lose

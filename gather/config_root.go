@@ -48,6 +48,9 @@ func (c *config) source(e ndb.Entry, urls map[string]int) (err error) {
 		return nil
 	}
 	c.roots, c.rules = append(c.roots, s.Root), append(c.rules, s.rules)
+	if !s.force && !s.local {
+		c.once = append(c.once, s.URL)
+	}
 	if s.watch {
 		c.watched = append(c.watched, s.URL)
 	}
@@ -148,17 +151,18 @@ type source struct {
 	program []string // which names the URLs, in place of one
 	local   bool
 	watch   bool
+	force   bool // though somebody else gathers it
 	rules   rootRules
 }
 
 // Keys of a leaf, and of roots; some only of those of servers, one only of
 // trees.
 var (
-	leafKeys   = []string{"url", "program", "delay", "outside"}
+	leafKeys   = []string{"url", "program", "delay", "outside", "force"}
 	treeKeys   = []string{"url", "depth", "urls", "hosts", "delay", "search", "allow", "deny", "urlfilter", "enumeration", "watch"}
 	serverKeys = []string{
 		"url", "program", "depth", "urls", "hosts", "delay", "search", "access", "allow", "deny", "urlfilter", "allowhost", "denyhost", "hostfilter",
-		"enumeration", "sitemaps", "feeds", "outside",
+		"enumeration", "sitemaps", "feeds", "outside", "force",
 	}
 	repeatable = map[string]bool{"allow": true, "deny": true, "urlfilter": true, "allowhost": true, "denyhost": true, "hostfilter": true}
 )
@@ -183,6 +187,8 @@ func (s *source) setting(e ndb.Entry, p ndb.Pair) (err error) {
 		if s.program != nil && p.Key == "url" || s.program == nil && p.Key == "program" {
 			err = e.Errorf(p, "%s: url and program do not go together", e.First().Key)
 		}
+	case "force":
+		s.force, err = e.Bool(p)
 	case "depth":
 		s.Depth, err = number(e, p, -1)
 	case "urls":

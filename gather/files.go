@@ -38,6 +38,10 @@ type Options struct {
 	Transport http.RoundTripper // reaches sources; nil is a fetch.Transport of its own
 	Bus       *fs.Bus           // hears what changes in the tree; may be nil
 
+	// Covered names a Gatherer elsewhere that gathers a URL already, "" if none is
+	// known; own is the name of the one that asks. May be nil.
+	Covered func(ctx context.Context, own, url string) (string, error)
+
 	// Proxy finds a cache of this process by its name, for proxy=cache/NAME. May
 	// be nil.
 	Proxy func(name string) (http.RoundTripper, error)

@@ -17,6 +17,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -66,7 +67,8 @@ type Gatherer struct {
 	watching   atomic.Pointer[watch]
 	containers containers
 
-	bring *bring // summarizers of users
+	bring   *bring                                                     // summarizers of users
+	covered func(ctx context.Context, own, url string) (string, error) // see Options
 
 	// mu guards what follows.
 	mu      sync.Mutex
@@ -97,7 +99,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Gatherer, err erro
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
-	g := &Gatherer{name: name, dir: dir, version: opt.Version, rt: opt.Transport, journal: newJournal(), wake: make(chan struct{}, 1), anew: make(chan struct{}), sel: newCollecting()}
+	g := &Gatherer{name: name, dir: dir, version: opt.Version, covered: opt.Covered, rt: opt.Transport, journal: newJournal(), wake: make(chan struct{}, 1), anew: make(chan struct{}), sel: newCollecting()}
 	if g.version == "" {
 		g.version = "0"
 	}
@@ -270,6 +272,31 @@ func writeFileAs(path, text string, perm iofs.FileMode) (err error) {
 // oid is the name of the object made of a document.
 func (g *Gatherer) oid(url string) store.OID { return store.ID(url, g.name+"@"+g.host) }
 
+// onceOnly refuses roots and leaves that somebody else gathers already, unless
+// they were there or the line has force=yes. That nobody can be asked is no reason
+// to refuse.
+func (g *Gatherer) onceOnly(ctx context.Context, c *config) error {
+	if g.covered == nil {
+		return nil
+	}
+	g.mu.Lock()
+	old := g.conf
+	g.mu.Unlock()
+	for _, url := range c.once {
+		if old != nil && slices.ContainsFunc(old.roots, func(r crawl.Root) bool { return r.URL == url }) {
+			continue
+		}
+		by, err := g.covered(ctx, g.name, url)
+		if err != nil {
+			g.lg.Warn("registry", "err", err)
+		}
+		if by != "" {
+			return fmt.Errorf("root %s: %s already; write force=yes to gather it all the same: %w", url, by, iofs.ErrExist)
+		}
+	}
+	return nil
+}
+
 // setConfig checks a configuration and puts it in force: at once, for what is
 // read at each visit; a visit that runs goes on with the one it began with.
 func (g *Gatherer) setConfig(ctx context.Context, text string) error {
@@ -279,7 +306,7 @@ func (g *Gatherer) setConfig(ctx context.Context, text string) error {
 // setConfigFrom is setConfig by somebody who is near, on this machine, or not:
 // then it may name no program that is not there yet, for programs run as the
 // server does.
-func (g *Gatherer) setConfigFrom(_ context.Context, text string, near bool) error {
+func (g *Gatherer) setConfigFrom(ctx context.Context, text string, near bool) error {
 	c, err := parseConfig(text)
 	if err == nil && !near {
 		g.mu.Lock()
@@ -288,6 +315,9 @@ func (g *Gatherer) setConfigFrom(_ context.Context, text string, near bool) erro
 	}
 	if err == nil {
 		_, err = c.filtered() // its files can be read
+	}
+	if err == nil {
+		err = g.onceOnly(ctx, c)
 	}
 	if err == nil {
 		err = g.keepSecrets(c)

@@ -42,15 +42,26 @@ func (p *process) announce(ctx context.Context, addrs []string) error {
 // announceDue announces the services that have not been for a while.
 func (p *process) announceDue(ctx context.Context, addrs []string, said map[string]time.Time) error {
 	var text []byte
-	now := time.Now()
+	now, here := time.Now(), make(map[string]bool)
 	p.tree.services(func(kind, name string, st ndb.Entry) bool {
-		if path := kind + "/" + name; now.Sub(said[path]) >= announceEvery {
+		path := kind + "/" + name
+		if here[path] = true; now.Sub(said[path]) >= announceEvery {
 			said[path] = now
 			o := p.describe(kind, name, st, addrs)
 			text = o.Append(text)
 		}
 		return true
 	})
+	var gone []string
+	for path := range said {
+		if !here[path] {
+			gone = append(gone, p.serviceURL(path))
+			delete(said, path)
+		}
+	}
+	if err := p.registry.Withdraw(ctx, gone); err != nil {
+		return err
+	}
 	if text == nil {
 		return nil
 	}
@@ -60,12 +71,9 @@ func (p *process) announceDue(ctx context.Context, addrs []string, said map[stri
 // describe is what a service says of itself.
 func (p *process) describe(kind, name string, st ndb.Entry, addrs []string) soif.Object {
 	typ := map[string]string{"gather": "GATHERER", "broker": "BROKER", "cache": "CACHE", "replica": "REPLICATOR"}[kind]
-	host, err := os.Hostname()
-	if err != nil {
-		host = "localhost"
-	}
+	host := hostname()
 	path := kind + "/" + name
-	o := soif.Object{Type: typ, URL: "9p://" + host + p.dir + "/" + path}
+	o := soif.Object{Type: typ, URL: p.serviceURL(path)}
 	add := func(name, value string) {
 		if value != "" {
 			o.Add(name, []byte(value))
@@ -81,41 +89,69 @@ func (p *process) describe(kind, name string, st ndb.Entry, addrs []string) soif
 		value, _ := st.Get(key)
 		add("Service-"+strings.ToUpper(key[:1])+key[1:], value)
 	}
-	sources, asked := p.sources(path)
-	add("Source-URL", strings.Join(sources, "\n"))
-	add("Backends", strings.Join(asked, "\n"))
+	s := p.sources(path)
+	add("Source-URL", strings.Join(s.all, "\n"))
+	add("Root-URL", strings.Join(s.roots, "\n"))
+	add("Backends", strings.Join(s.asked, "\n"))
 	add("Time-to-Live", fmt.Sprint(int(announceTTL/time.Second)))
 	return o
 }
 
-// sources are what a service takes from: roots and leaves of a Gatherer, sources
+func hostname() string {
+	host, err := os.Hostname()
+	if err != nil {
+		return "localhost"
+	}
+	return host
+}
+
+// serviceURL is what a service is registered under.
+func (p *process) serviceURL(path string) string { return "9p://" + hostname() + p.dir + "/" + path }
+
+// covered asks the registry who gathers a URL already, but for a Gatherer here.
+func (p *process) covered(ctx context.Context, own, url string) (string, error) {
+	if p.registry == nil { // they are being opened
+		return "", nil
+	}
+	return p.registry.Covers(ctx, url, func(o *soif.Object) bool { return o.URL == p.serviceURL("gather/"+own) })
+}
+
+// A sourcing is what a service takes from: roots and leaves of a Gatherer, sources
 // of a Broker; and whom a Broker asks.
-func (p *process) sources(path string) (list, asked []string) {
+type sourcing struct{ all, roots, asked []string }
+
+func (p *process) sources(path string) (s sourcing) {
 	text, err := iofs.ReadFile(fs.IO(context.Background(), p.root), path+"/config")
 	if err != nil {
-		return nil, nil
+		return s
 	}
 	entries, err := ndb.Parse(string(text))
 	if err != nil {
-		return nil, nil
+		return s
 	}
 	for _, e := range entries {
+		url, _ := e.Get("url")
+		from, _ := e.Get("path")
+		registry, _ := e.Get("registry")
 		switch e.First().Key {
-		case "root", "leaf":
-			if url, ok := e.Get("url"); ok {
-				list = append(list, url)
-			}
+		case "root":
+			s.all, s.roots = appendSome(s.all, url), appendSome(s.roots, url)
+		case "leaf":
+			s.all = appendSome(s.all, url)
 		case "source":
-			if path, ok := e.Get("path"); ok {
-				list = append(list, path)
-			}
-		case "backend", "route":
-			for _, key := range []string{"path", "registry"} {
-				if path, ok := e.Get(key); ok {
-					asked = append(asked, path)
-				}
-			}
+			s.all = appendSome(s.all, from)
+		case "backend":
+			s.asked = appendSome(s.asked, from)
+		case "route":
+			s.asked = appendSome(s.asked, registry)
 		}
 	}
-	return list, asked
+	return s
+}
+
+func appendSome(list []string, text string) []string {
+	if text == "" {
+		return list
+	}
+	return append(list, text)
 }

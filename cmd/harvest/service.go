@@ -69,7 +69,7 @@ func open(dir string, complaints io.Writer) (*process, error) {
 	p.lg = slog.New(slog.NewTextHandler(io.MultiWriter(complaints, p.tree.log), &slog.HandlerOptions{Level: p.tree.level}))
 	log.SetFlags(0)
 	log.SetOutput(muted{p.lg})
-	if p.gather, err = gather.OpenAll(filepath.Join(dir, "gather"), p.lg, gather.Options{Version: version, Bus: p.bus}); err != nil {
+	if p.gather, err = gather.OpenAll(filepath.Join(dir, "gather"), p.lg, gather.Options{Version: version, Bus: p.bus, Covered: p.covered}); err != nil {
 		lock.Close()
 		return nil, err
 	}
