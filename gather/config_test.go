@@ -76,7 +76,7 @@ func TestExcludeFolder(t *testing.T) {
 
 func rootKeys(not string) string {
 	return "root: unknown key '" + not + "'; there are url, program, depth, urls, hosts, delay, search, access, allow, deny, urlfilter, " +
-		"allowhost, denyhost, hostfilter, enumeration, sitemaps, feeds and outside"
+		"allowhost, denyhost, hostfilter, enumeration, sitemaps, feeds, outside and force"
 }
 
 // TestConfigAll reads every key of a root and the settings that are not above.
@@ -265,7 +265,7 @@ func TestConfigErrors(t *testing.T) {
 		{"limit time=1ms", 1, 7, "time: 1ms is less than 1s"},
 		{"limit memory=1", 1, 7, "limit: unknown key 'memory'; there are body, time, wait, tries, pages, files and connections"},
 		{"root url=http://x/ search=best", 1, 20, "search: 'best' is neither breadth nor depth"},
-		{"leaf url=http://x/ depth=3", 1, 20, "leaf: unknown key 'depth'; there are url, program, delay and outside"},
+		{"leaf url=http://x/ depth=3", 1, 20, "leaf: unknown key 'depth'; there are url, program, delay, outside and force"},
 		{"root url=http://x/\nleaf url=HTTP://X:80", 2, 6, "leaf: http://x/ is already in line 1"},
 		{"every=6h\nevery=7h", 2, 1, "every: already in line 1"},
 		{"every=1ms", 1, 1, "every: 1ms is less than 1s"},
