@@ -69,7 +69,7 @@ func consider(q query.Node, b Broker, among *index.Among) Choice {
 		}
 		return c
 	}
-	c.value = in.score + whole(&e, q)
+	c.value = in.score*(1-math.Exp(-chance*in.docs)) + whole(&e, q)
 	if in.score == 0 {
 		c.value = min(in.docs, 1e9) / 1e9 // it has no order: who has most is to be asked
 	}
@@ -79,6 +79,10 @@ func consider(q query.Node, b Broker, among *index.Among) Choice {
 	}
 	return c
 }
+
+// chance is how many objects one that is expected makes likely: words of a phrase
+// or of an and are seldom as strange to each other as is reckoned.
+const chance = 20
 
 // together is how many times more often the words of a query stand in one object
 // than if each stood anywhere.
