@@ -100,7 +100,6 @@ type reply struct {
 	cut     string
 	missing []string // of its own back ends
 	mark    string
-	plan    []string
 }
 
 // A farHit is a hit of a back end.

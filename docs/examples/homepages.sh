@@ -22,7 +22,7 @@ broker home 'source path=gather/home'
 home=$(awk '{ n += $1 } END { print n }' "$work/access")
 pages=$(wc -l <"$work/access")
 : >"$work/access"
-gather whole "$(for c in $chapters; do echo "root url=$site/$c/index.html delay=0s urls=1000"; done)"
+gather whole "$(for c in $chapters; do echo "root url=$site/$c/index.html delay=0s urls=1000 force=yes"; done)"
 whole=$(awk '{ n += $1 } END { print n }' "$work/access")
 echo "home pages: $home bytes in $pages requests; every page: $whole bytes in $(wc -l <"$work/access") requests: 1/$((whole / home))"
 holds 'bytes of home pages times four, and of every page' "$((home * 4))" -lt "$whole"

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	berrors "go.etcd.io/bbolt/errors"
 
 	"harvest/index"
 	"harvest/index/query"
@@ -50,7 +51,7 @@ func Open(dir string, set index.Settings) (index.Engine, error) {
 			return errors.Join(err, merr)
 		})
 	}
-	if errors.Is(err, bbolt.ErrInvalid) || errors.Is(err, bbolt.ErrChecksum) || errors.Is(err, bbolt.ErrVersionMismatch) {
+	if errors.Is(err, berrors.ErrInvalid) || errors.Is(err, berrors.ErrChecksum) || errors.Is(err, berrors.ErrVersionMismatch) {
 		err = fmt.Errorf("%w: %w", index.ErrCorrupt, err)
 	}
 	if err != nil {
@@ -61,7 +62,7 @@ func Open(dir string, set index.Settings) (index.Engine, error) {
 
 // wrap gives errors the class that others know.
 func wrap(err error) error {
-	if errors.Is(err, bbolt.ErrDatabaseNotOpen) {
+	if errors.Is(err, berrors.ErrDatabaseNotOpen) {
 		err = iofs.ErrClosed
 	}
 	if err == nil || errors.Is(err, context.Canceled) {
