@@ -102,6 +102,8 @@ type source struct {
 	fails  int                // in a row
 	err    error
 	total  counts
+
+	origins []string // the Brokers that it is, or has its objects from
 }
 
 // Open opens the Broker in dir, which it makes if it is absent.
@@ -572,7 +574,7 @@ func (b *Broker) collect(ctx context.Context, path string) error {
 	b.total.add(c.counts)
 	now := time.Now()
 	if err == nil {
-		s.at, s.fails, b.lastDone = c.at, 0, now
+		s.at, s.fails, s.origins, b.lastDone = c.at, 0, c.from, now
 		s.next = now.Add(s.every)
 	} else if ctx.Err() == nil {
 		s.fails++

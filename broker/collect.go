@@ -44,6 +44,7 @@ type collection struct {
 	under  chan storing // of the batch that is being stored while the next is read; or nil
 	counts counts
 	newest time.Time // see timeCursor
+	from   []string  // the source's origins
 }
 
 // A storing is what came of a batch.
@@ -83,6 +84,9 @@ func (c *collection) read(ctx context.Context) error {
 	}
 	defer closer.Close()
 	c.tree = tree
+	if c.from, err = c.origins(); err != nil {
+		return err
+	}
 	if err := c.filter(); err != nil {
 		return err
 	}

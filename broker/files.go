@@ -98,6 +98,7 @@ func (s *shown) build() {
 	nodes["stats"] = fs.Text(b.id("stats"), b.stats)
 	nodes["consistency"] = fs.Stream(b.id("consistency"), 0, b.writeConsistency)
 	nodes["attributes"] = pageFile(b.id("attributes"), unchanging, func() produce { return b.writeAttributes })
+	nodes["origins"] = fs.Text(b.id("origins"), b.origins)
 	nodes["words"] = pageFile(b.id("words"), unchanging, func() produce { return b.writeDigest })
 	nodes["query"] = queryDir{b}
 	nodes["q"] = namedDir{b}

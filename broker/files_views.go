@@ -71,6 +71,7 @@ func (b *Broker) newShownView(w view.View) shownView {
 		"results": viewResults{f},
 		"since":   fs.Func{Path: id("since"), Look: f.lookSince, Each: f.eachSince},
 	})
+	nodes["origins"] = fs.Hidden(fs.Text(id("origins"), b.origins)) // whoever collects a view collects from its Broker
 	s.events.Nodes(nodes, "events", id)
 	s.dir = fs.Static(id(""), nodes)
 	return s

@@ -165,11 +165,6 @@ func (f *front) use(confs []backendConfig) {
 	}
 }
 
-// name is what the front end is called in via=, to find out that it asks itself.
-func (f *front) name() string {
-	return fmt.Sprintf("%s-%08x", f.b.name, f.b.store.Cursor().Epoch)
-}
-
 // maxVia bounds how many front ends may stand before one another.
 const maxVia = 8
 
@@ -179,10 +174,10 @@ var errLoop = fmt.Errorf("a loop of front ends: %w", syscall.ELOOP)
 // pass is the manner in which a query is asked on.
 func (f *front) pass(m manner) (manner, error) {
 	via := strings.FieldsFunc(m.via, func(r rune) bool { return r == ',' })
-	if slices.Contains(via, f.name()) || len(via) >= maxVia {
+	if slices.Contains(via, f.b.identity()) || len(via) >= maxVia {
 		return m, fmt.Errorf("%s asks itself by way of %s: %w", f.b.name, m.via, errLoop)
 	}
-	m.via = strings.Join(append(via, f.name()), ",")
+	m.via = strings.Join(append(via, f.b.identity()), ",")
 	return m, nil
 }
 

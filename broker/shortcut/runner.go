@@ -43,22 +43,22 @@ func newRunner(path string) *runner {
 	return r
 }
 
-// errSlow is the error of a module that was cut off.
-var errSlow = fmt.Errorf("no answer within %v", Limit)
+// errSlow is the error of a module that was cut off; Ask's context has it as cause.
+var errSlow = errors.New("no answer")
 
 // ask sends a query and reads the answer's lines.
 func (r *runner) ask(ctx context.Context, q string) ([][]byte, error) {
 	select {
 	case <-r.turn:
 	case <-ctx.Done():
-		return nil, fmt.Errorf("it is busy: %w", errSlow)
+		return nil, fmt.Errorf("it is busy: %w", context.Cause(ctx))
 	}
 	defer func() { r.turn <- struct{}{} }()
 	p, out, err := r.ready(ctx)
 	if err != nil {
 		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { p.Kill(errSlow) })
+	stop := context.AfterFunc(ctx, func() { p.Kill(context.Cause(ctx)) })
 	lines, err := exchange(p, out, q)
 	if stop() && err == nil {
 		r.mu.Lock()
@@ -67,7 +67,7 @@ func (r *runner) ask(ctx context.Context, q string) ([][]byte, error) {
 		return lines, nil
 	}
 	if ctx.Err() != nil {
-		err = errSlow
+		err = context.Cause(ctx)
 	}
 	return nil, r.failed(p, err)
 }
@@ -98,7 +98,7 @@ func (r *runner) ready(ctx context.Context) (*jail.Process, *bufio.Reader, error
 		select {
 		case <-begun:
 		case <-ctx.Done():
-			return nil, nil, fmt.Errorf("it is being started: %w", errSlow)
+			return nil, nil, fmt.Errorf("it is being started: %w", context.Cause(ctx))
 		}
 	}
 	r.mu.Lock()

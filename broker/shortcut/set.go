@@ -23,8 +23,9 @@ const MaxModules = 5000
 
 // A Set is the modules of a Broker, each a file of a folder.
 type Set struct {
-	dir string
-	log *slog.Logger
+	dir   string
+	log   *slog.Logger
+	limit time.Duration // for an answer; Limit but in tests
 
 	mu       sync.RWMutex
 	modules  map[string]*kept
@@ -53,7 +54,7 @@ type Tally struct {
 // Open reads the modules in dir. What is no module any more is told of, and passed
 // over.
 func Open(dir string, log *slog.Logger) (*Set, error) {
-	s := &Set{dir: dir, log: log, modules: make(map[string]*kept)}
+	s := &Set{dir: dir, log: log, limit: Limit, modules: make(map[string]*kept)}
 	files, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, iofs.ErrNotExist) {
 		return nil, err
@@ -270,7 +271,7 @@ func (s *Set) Ask(ctx context.Context, q string) []Answer {
 	if len(own) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, Limit)
+	ctx, cancel := context.WithTimeoutCause(ctx, s.limit, fmt.Errorf("%w within %v", errSlow, s.limit))
 	defer cancel()
 	all := make([]Answer, len(own))
 	there := make([]bool, len(own))
