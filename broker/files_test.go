@@ -514,8 +514,10 @@ func TestWideResults(t *testing.T) {
 func TestAttributes(t *testing.T) {
 	b, _ := someBroker(t)
 	got := read(t, b.Files(), "attributes")
-	if !strings.Contains(got, "title\t4\t4\n") || !strings.Contains(got, "type\t4\t1\n") || !strings.Contains(got, "url\t4\t4\n") {
-		t.Errorf("got attributes %q", got)
+	for _, want := range []string{"title\t4\t4\ttext\thash\n", "type\t4\t1\ttext\thash\n", "url\t4\t4\ttext\thash\n", "update-time\t4\t1\tdate\trange\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("got attributes %q, want %q", got, want)
+		}
 	}
 }
 

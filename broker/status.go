@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"harvest/fs/ndb"
+	"harvest/index"
 )
 
 // status is the state and figures of the Broker, then of each source.
@@ -106,10 +107,41 @@ func (b *Broker) writeAttributes(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
+	kinds := make(map[string]index.Kind)
+	if k, ok := h.Engine.(index.Kinder); ok {
+		all, err := k.Kinds(ctx)
+		b.doubt(h, err)
+		if err != nil {
+			return err
+		}
+		for _, a := range all {
+			kinds[a.Name] = a
+		}
+	}
 	for _, a := range list {
-		if _, err := fmt.Fprintf(w, "%s\t%d\t%d\n", a.Name, a.Docs, a.Distinct); err != nil {
+		kind, by := typed(kinds[a.Name])
+		if _, err := fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", a.Name, a.Docs, a.Distinct, kind, by); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// typed is what the values of an attribute are, integer, number, date or text, and
+// what finds them: range, a sorted index by which they are compared as that; hash,
+// one of whole values; scan, where the engine has no index of an attribute.
+func typed(k index.Kind) (kind, by string) {
+	switch {
+	case k.Name == "":
+		return "text", "scan"
+	case k.Distinct == 0:
+		return "text", "hash"
+	case k.Dates == k.Distinct && (k.Numbers == 0 || k.First.Year() >= 1985): // of seconds since 1970 those that can be times of a document
+		return "date", "range"
+	case k.Whole == k.Distinct:
+		return "integer", "range"
+	case k.Numbers == k.Distinct:
+		return "number", "range"
+	}
+	return "text", "hash"
 }
