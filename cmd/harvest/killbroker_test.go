@@ -211,7 +211,7 @@ func (k *killBroker) start(kill time.Duration) {
 func (k *killBroker) workAndKill() {
 	ctx, cancel := context.WithCancel(k.t.Context())
 	k.ctx = ctx
-	seed := k.r.Uint64()
+	seed, until := k.r.Uint64(), time.Duration(k.r.Int64N(int64(5*k.ready))) // drawn by lot, before others draw
 	var wg sync.WaitGroup
 	for i, work := range []func(*rand.Rand) (string, error){k.collecting, k.asking, k.viewing, k.tidying} {
 		r := rand.New(rand.NewPCG(seed, uint64(i)))
@@ -231,7 +231,7 @@ func (k *killBroker) workAndKill() {
 			}
 		})
 	}
-	<-time.After(time.Duration(k.r.Int64N(int64(5 * k.ready)))) // drawn by lot
+	<-time.After(until)
 	k.dead.Store(true)
 	k.p.kill(k.t)
 	cancel()
