@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	iofs "io/fs"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -103,4 +105,21 @@ func TestAmongSession(t *testing.T) {
 	if same == 0 || other > 0 || same != len(score) {
 		t.Errorf("got %d hits with the score of the whole, %d with another, want %d", same, other, len(score))
 	}
+}
+
+// FuzzAmong reads again what it writes of what it took.
+func FuzzAmong(f *testing.F) {
+	f.Add("100 5000 pear=7 a=b=3")
+	f.Add("0 1")
+	f.Fuzz(func(t *testing.T, text string) {
+		a, err := parseAmong(text)
+		if err != nil || a == nil {
+			return
+		}
+		words := slices.Sorted(maps.Keys(a.Count))
+		again, err := parseAmong(formatAmong(a, words))
+		if err != nil || again.Docs != a.Docs || again.Words != a.Words || !maps.Equal(again.Count, a.Count) {
+			t.Fatalf("%q: got %+v, %v, want %+v", text, again, err, a)
+		}
+	})
 }
