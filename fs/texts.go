@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -271,7 +272,7 @@ func (d *texts) Rename(ctx context.Context, old, new string, replace bool) error
 	if _, err := d.Lookup(ctx, new); err == nil && !replace {
 		return fmt.Errorf("%s/%.100s: %w", d.Name, new, iofs.ErrExist)
 	}
-	text, err := readNode(ctx, n)
+	text, err := ReadAll(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -304,11 +305,11 @@ func (d *texts) land(ctx context.Context, name string, text []byte, mode iofs.Fi
 	return d.config(name).Replace(ctx, text)
 }
 
-// readNode is the content of a file of such a directory.
-func readNode(ctx context.Context, n Node) ([]byte, error) {
+// ReadAll is the content of a file; of a directory the error is EISDIR.
+func ReadAll(ctx context.Context, n Node) ([]byte, error) {
 	f, ok := n.(File)
 	if !ok {
-		return nil, iofs.ErrInvalid
+		return nil, syscall.EISDIR
 	}
 	h, err := f.Open(ctx, Read)
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	iofs "io/fs"
 	"iter"
 	"slices"
@@ -438,27 +437,11 @@ func (d manualDir) read(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, ok := n.(fs.File)
-	if !ok {
-		return nil, fmt.Errorf("manual/%s%s: %w", d.path, name, syscall.EISDIR)
-	}
-	h, err := f.Open(ctx, fs.Read)
+	b, err := fs.ReadAll(ctx, n)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("manual/%s%s: %w", d.path, name, err)
 	}
-	defer h.Close()
-	b := make([]byte, 0, 4096)
-	for {
-		n, err := h.ReadAt(ctx, b[len(b):cap(b)], int64(len(b)))
-		b = b[:len(b)+n]
-		if err == io.EOF {
-			return b, nil
-		}
-		if err != nil {
-			return nil, err
-		}
-		b = slices.Grow(b, 4096)
-	}
+	return b, nil
 }
 
 // scratch makes a scratch file with a content.
