@@ -80,7 +80,7 @@ var (
 		"github.com/fsnotify/fsnotify":                  {"harvest/gather"},
 		"github.com/gabriel-vasile/mimetype":            {"harvest/gather/essence"},
 		"github.com/hanwen/go-fuse":                     {"harvest/fs/fuse"},
-		"github.com/dunglas/httpsfv":                  {"harvest/cache/policy"},
+		"github.com/dunglas/httpsfv":                    {"harvest/cache/policy"},
 		"github.com/gogs/chardet":                       {"harvest/gather/essence"},
 		"github.com/abadojack/whatlanggo":               {"harvest/gather/essence"},
 		"github.com/jimsmart/grobotstxt":                {"harvest/gather/crawl"},
