@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"harvest/gather/dup"
@@ -107,9 +109,13 @@ func (a adapter) Apply(_ context.Context, puts iter.Seq2[*index.Doc, error], del
 	if err := a.Index.Apply(list, ids, mark); err != nil {
 		return err
 	}
-	_, err := a.Merge(ctx)
-	return err
+	if _, err := a.Merge(ctx); err != nil && !noRoom(err) {
+		return err // a merge without room leaves what is there, and what was applied
+	}
+	return nil
 }
+
+func noRoom(err error) bool { return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EFBIG) }
 
 func openAdapter(dir string, _ index.Source) (adapter, error) {
 	x, err := Open(dir)

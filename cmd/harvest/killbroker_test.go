@@ -285,6 +285,8 @@ func (k *killBroker) pause() error {
 }
 
 func (k *killBroker) sourcePath(s *killSource) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	for line := range strings.Lines(k.config) {
 		if e, err := ndb.ParseLine(line, 1); err == nil {
 			if p, ok := e.Get("path"); ok && strings.HasSuffix(p, "/"+s.name) {
@@ -310,6 +312,8 @@ func (k *killBroker) sourceStatus(s *killSource) (at store.Cursor, is string, er
 			cursor, _ := e.Get("cursor")
 			is, _ = e.Get("is")
 			at, err = s.store.ParseCursor(cursor)
+			k.mu.Lock()
+			defer k.mu.Unlock()
 			if err == nil && at.Seq < s.cursor.Seq {
 				err = fmt.Errorf("source %s: cursor %s, and it was %s", s.name, at, s.cursor)
 			}
@@ -421,7 +425,9 @@ func (k *killBroker) tidying(r *rand.Rand) (string, error) {
 	case n < 10:
 		return "check", k.write("broker/b/ctl", "check")
 	}
+	k.mu.Lock()
 	lines := strings.SplitAfter(k.config, "\n")
+	k.mu.Unlock()
 	config := lines[0] + lines[1] + fmt.Sprintf("weight title=%d\n", r.IntN(100))
 	if r.IntN(4) == 0 {
 		config += "index positions=no\n"
@@ -429,7 +435,9 @@ func (k *killBroker) tidying(r *rand.Rand) (string, error) {
 	k.doing[3] = config
 	err := k.write("broker/b/config", config)
 	if err == nil {
+		k.mu.Lock()
 		k.config = config
+		k.mu.Unlock()
 	}
 	return "config", err
 }
