@@ -35,7 +35,7 @@ echo "gathered: $(figure broker/net/status objects) objects of the net, $(figure
 asked=$(wc -l <"$work/access")
 broker discovery \
 	"source path=broker/net every=1h filter='title : (search* or find* or retriev* or transfer* or download*) or description : (search* or retriev* or download*)'" \
-	"source path=broker/all every=1h filter='title : (search* or find* or retriev* or pattern* or grep) or description : (search* or retriev*)'"
+	"source path=broker/all every=1h filter='title : (search* or find* or retriev* or pattern* or grep) or description : (search* or retriev* or pattern*)'"
 check 'requests that the provider saw for the third Broker' $(($(wc -l <"$work/access") - asked)) 0
 echo "of the topic: $(figure broker/discovery/status objects)"
 holds 'objects of the topic, and of all' "$(figure broker/discovery/status objects)" -lt "$(figure broker/all/status objects)"

@@ -9,7 +9,7 @@
 doc=/usr/share/doc/groff-base
 for f in pic.ms.gz pic.ps.gz pic.txt.gz meintro.ps.gz meintro.txt.gz meref.ps.gz meref.txt.gz; do need $doc/$f groff-base; done
 need /usr/share/doc/groff-base/html groff
-need "$(echo /usr/share/groff/*/font/devdvi/DESC)" groff
+for f in /usr/share/groff/*/font/devdvi/DESC; do need "$f" groff; done
 mkdir "$work/reports"
 for f in pic.ps pic.txt meintro.ps meintro.txt meref.ps meref.txt; do gzip -dc $doc/$f.gz >"$work/reports/$f"; done
 cp $doc/html/*.html "$work/reports/"
