@@ -28,6 +28,7 @@ type Options struct {
 	Frame   int           // bytes of SOIF in a full frame, 32 KiB
 	Segment int64         // bytes after which a segment is full, 128 MiB
 	Pending int           // changes held in memory before they are indexed, 512
+	Mapped  int64         // bytes of files the process may have mapped before the index lets go of its pages, 64 MiB
 	Horizon time.Duration // how long deletions are remembered, 720h
 }
 
@@ -35,6 +36,7 @@ func (o Options) withDefaults() Options {
 	o.Frame = cmp.Or(o.Frame, 32<<10)
 	o.Segment = min(cmp.Or(o.Segment, 128<<20), 1<<30)
 	o.Pending = cmp.Or(o.Pending, 512)
+	o.Mapped = cmp.Or(o.Mapped, 64<<20)
 	o.Horizon = cmp.Or(o.Horizon, 720*time.Hour)
 	return o
 }

@@ -13,20 +13,17 @@ import (
 // forget unmaps the pages of the index that this process has looked at. They
 // stay in the page cache and come back at a fault each; without it the kernel,
 // which maps sixteen pages around each one touched, soon has the whole file in
-// the process, some 400 MB of a million objects. The transaction keeps bbolt from
+// the process, some 400 MB of a million objects: what Options.Mapped is against,
+// counted with the program itself. The transaction keeps bbolt from
 // moving the mapping meanwhile. Each page that comes back costs more than to ask
 // how many there are, so as long as they are few they stay.
 func (s *Store) forget(tx *bbolt.Tx) {
-	if mapped() < forgetAbove {
+	if mapped() < s.opt.Mapped {
 		return
 	}
 	// Failure costs memory and nothing else.
 	syscall.Syscall(syscall.SYS_MADVISE, s.db.Info().Data, uintptr(tx.Size()), syscall.MADV_DONTNEED)
 }
-
-// forgetAbove is how many bytes of files the process may have mapped, its own
-// program among them.
-const forgetAbove = 64 << 20
 
 // mapped returns how many bytes of files are mapped into the process, and are
 // there; when that cannot be told, very many.
