@@ -144,7 +144,7 @@ func BenchmarkDocuments(b *testing.B) {
 	b.Run("feed", func(b *testing.B) {
 		b.SetBytes(size)
 		for b.Loop() {
-			for d, err := range br.documents(ctx, refs, new([]index.ID)) {
+			for d, err := range br.documents(ctx, &feeding{puts: refs, seqs: make([]uint64, len(refs))}) {
 				must(b, err)
 				_ = d
 			}

@@ -31,6 +31,14 @@ import (
 	"harvest/gather/store"
 )
 
+// A Broker's store holds more changes in memory, some MB of them, than one that is
+// filled by a crawl, since each page of its index that a table of them touches is
+// written anew; and lets the index stay mapped, as what is searched is.
+const (
+	storePending = 16 << 10
+	storeMapped  = 1 << 30
+)
+
 // An Opener opens the tree of a source by its path: gather/web here,
 // tcp!host!port/gather/web there, a directory. Reading from it must end when
 // ctx does.
@@ -130,7 +138,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Broker, err error)
 			b.Close()
 		}
 	}()
-	if b.store, err = store.Open(filepath.Join(dir, "store"), b.lg, store.Options{}); err != nil {
+	if b.store, err = store.Open(filepath.Join(dir, "store"), b.lg, store.Options{Pending: storePending, Mapped: storeMapped}); err != nil {
 		return nil, fmt.Errorf("broker %s: %w", name, err)
 	}
 	if b.registry, err = openRegistry(filepath.Join(dir, registryName)); err != nil {

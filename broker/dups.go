@@ -36,6 +36,8 @@ type dups struct {
 	of     map[store.OID]*copies // the group of each object that has copies
 	stale  bool                  // of is to be made anew
 	failed bool                  // the last follow did
+	untidy bool                  // a sketching has left segments that may be merged
+	whole  uint64                // what has changed up to here was taken, by one who went to the end; see take
 }
 
 // copies are objects with the same bytes, two or more, the one to be shown
@@ -78,7 +80,7 @@ func (d *dups) open() error {
 		return err
 	}
 	d.mu.Lock()
-	d.index, d.stale = x, true
+	d.index, d.stale, d.whole = x, true, 0
 	d.mu.Unlock()
 	return d.regroup(context.Background())
 }
@@ -114,149 +116,6 @@ func (d *dups) mark() (store.Cursor, error) {
 		return store.Cursor{}, nil
 	}
 	return d.b.store.ParseCursor(mark)
-}
-
-// awaited tells whether who waits for a change is to wait for the duplicates too.
-func (d *dups) awaited(seq uint64) bool {
-	d.mu.RLock()
-	failed := d.failed
-	d.mu.RUnlock()
-	return !failed && d.behind(seq)
-}
-
-// behind tells whether a change is not looked at yet, though it will be.
-func (d *dups) behind(seq uint64) bool {
-	at, err := d.mark()
-	return err == nil && at.Seq < seq
-}
-
-// follow brings the duplicates to the state of the store at the call or later.
-// Called with following held. What goes wrong is told, and tried again with the
-// next change: objects are found without it.
-func (d *dups) follow(ctx context.Context) {
-	err := d.catchUp(ctx)
-	if errors.Is(err, store.ErrCursor) || errors.Is(err, segfile.ErrCorrupt) {
-		d.b.lg.Warn("duplicates are found anew", "err", err)
-		if err = d.anew(); err == nil {
-			err = d.catchUp(ctx)
-		}
-	}
-	if ctx.Err() != nil {
-		return
-	}
-	if err != nil {
-		d.b.lg.Error("duplicates", "err", err)
-		err = errors.Join(err, d.reopen())
-	}
-	d.mu.Lock()
-	was := d.failed
-	d.failed = err != nil
-	d.mu.Unlock()
-	if err != nil || was {
-		d.b.shown.complain("duplicates", "", err)
-	}
-}
-
-// reopen opens the index again after it has failed, as it may not be what it
-// was.
-func (d *dups) reopen() error {
-	d.now().Close()
-	return d.open()
-}
-
-// How many changes are taken at a time, first and at most, and of how many the
-// groups are kept up one by one rather than read as a whole.
-const (
-	dupsFirst = 4 << 10
-	dupsMost  = 64 << 10
-	dupsFew   = 1 << 10
-)
-
-func (d *dups) catchUp(ctx context.Context) error {
-	for n, more := dupsFirst, true; more; n = min(2*n, dupsMost) {
-		var err error
-		if more, err = d.take(ctx, n); err != nil {
-			return err
-		}
-	}
-	x := d.now()
-	for more := true; more; {
-		var err error
-		if more, err = x.Merge(ctx); err != nil {
-			return err
-		}
-	}
-	d.mu.RLock()
-	stale := d.stale
-	d.mu.RUnlock()
-	if stale {
-		return d.regroup(ctx)
-	}
-	return nil
-}
-
-// take takes the next changes, at most so many, and says whether there were
-// more.
-func (d *dups) take(ctx context.Context, most int) (more bool, err error) {
-	after, err := d.mark()
-	if err != nil {
-		return false, err
-	}
-	last := after
-	var puts []store.OID
-	var gone []near.ID
-	for rec, err := range d.b.store.Changes(ctx, after) {
-		if err != nil {
-			return false, err
-		}
-		if len(puts)+len(gone) == most {
-			more = true
-			break
-		}
-		last = store.Cursor{Epoch: d.b.store.Cursor().Epoch, Seq: rec.Entry.Seq}
-		switch rec.Op {
-		case soif.Delete:
-			gone = append(gone, near.ID(rec.Entry.OID))
-		case soif.Update:
-			puts = append(puts, rec.Entry.OID)
-		}
-	}
-	if last == after {
-		return false, nil
-	}
-	docs, err := d.read(ctx, puts)
-	if err != nil {
-		return false, err
-	}
-	if err := d.now().Apply(docs, gone, last.String()); err != nil {
-		return false, err
-	}
-	return more, d.group(ctx, docs, gone)
-}
-
-// read makes docs of objects. One that cannot be read is no duplicate.
-func (d *dups) read(ctx context.Context, oids []store.OID) (docs []near.Doc, err error) {
-	docs = make([]near.Doc, 0, len(oids))
-	var k dup.Sketcher
-	var bad error
-	err = d.b.store.Bodies(ctx, oids, func(i int, body []byte, err error) bool {
-		doc := near.Doc{ID: near.ID(oids[i])}
-		var o soif.Object
-		if err == nil {
-			o, _, err = soif.Parse(body, soif.Limits{})
-		}
-		switch {
-		case err == nil:
-			doc.Bytes = bytesOf(&o)
-			doc.Sketch = d.sketch(&k, &o)
-		case !unreadable(err):
-			bad = err
-			return false
-		}
-		docs = append(docs, doc)
-		return ctx.Err() == nil
-	})
-	return docs, errors.Join(err, bad, ctx.Err())
 }
 
 // bytesOf is what an object says of the bytes it is of.

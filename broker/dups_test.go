@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"harvest/broker/near"
 	"harvest/gather/dup"
@@ -45,6 +46,29 @@ func edited(words []string, part float64) string {
 		words[len(words)/3+i] = fmt.Sprintf("edit%d", i)
 	}
 	return strings.Join(words, " ")
+}
+
+// TestDupsRefreshed: an object that is refreshed before it was looked at is looked
+// at, wherever what is taken at a time ends.
+func TestDupsRefreshed(t *testing.T) {
+	for most := 1; most < 5; most++ {
+		b := newWorld(t).broker(t.TempDir(), "")
+		text := strings.Join(essay(1, 400), " ")
+		first, second := copied("http://a/first", "one", text), copied("http://a/second", "two", text)
+		other := copied("http://a/other", "other", "else")
+		apply(t, b.store, update(first))
+		apply(t, b.store, update(other), update(second))
+		apply(t, b.store, store.Change{Op: soif.Refresh, OID: oid(first.URL), TTL: 1000 * time.Hour})
+		for more := true; more; {
+			var err error
+			more, err = b.dups.take(ctx, most)
+			must(t, err)
+		}
+		must(t, b.dups.regroup(ctx))
+		if g := b.dups.copiesOf(oid(first.URL)); g == nil || len(g.oids) != 2 {
+			t.Errorf("%d at a time: got copies %v, want both", most, g)
+		}
+	}
 }
 
 // dupObjects are copies, near ones and others, for TestScripts: they all have

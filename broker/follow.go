@@ -55,7 +55,7 @@ func (b *Broker) follow(ctx context.Context) error {
 		}
 		b.tellFollowed()
 	}
-	if b.dups.behind(b.store.Cursor().Seq) {
+	if b.dups.due(b.store.Cursor().Seq) {
 		b.dups.follow(ctx)
 		b.tellFollowed()
 	}
@@ -85,79 +85,103 @@ func (b *Broker) marked(e index.Engine) (store.Cursor, error) {
 	return b.store.ParseCursor(mark)
 }
 
-// feed hands an index the next changes, at most so many, and says whether
-// there were more. When it stops at a change, an object that was changed before it
+// A feeding is the next changes that an index is to have.
+type feeding struct {
+	after, until store.Cursor
+	seq          uint64 // of the last of them
+	more         bool   // there are others
+	puts         []store.Ref
+	seqs         []uint64 // of puts
+	gone         []store.OID
+	sketches     *sketching // or nil
+	damaged      []index.ID
+}
+
+// feed hands an index the next changes, at most so many, and says whether there
+// were more. When it stops at a change, an object that was changed before it
 // and refreshed after is told the next time as refreshed only: all but those that
 // some feed to the end has given are taken for changed.
 func (b *Broker) feed(ctx context.Context, h *held, most int) (more bool, err error) {
-	after, err := b.marked(h)
-	if err != nil {
+	f := feeding{until: b.store.Cursor()}
+	if f.after, err = b.marked(h); err != nil {
 		return false, err
 	}
-	var (
-		seq     uint64
-		puts    []store.Ref
-		gone    []store.OID
-		deletes []index.ID
-	)
-	until := b.store.Cursor().Seq
-	for rec, err := range b.store.Changes(ctx, after) {
-		if err != nil {
-			return false, err
-		}
-		if len(puts)+len(gone) == most {
-			more = true
-			break
-		}
-		seq = rec.Entry.Seq
-		switch oid := rec.Entry.OID; rec.Op {
-		case soif.Delete:
-			b.damage(oid, false)
-			gone = append(gone, oid)
-			deletes = append(deletes, index.ID(oid))
-		case soif.Refresh:
-			if rec.Entry.Body > h.whole {
-				puts = append(puts, rec.Entry.Ref())
-			}
-		case soif.Update:
-			puts = append(puts, rec.Entry.Ref())
-		}
-	}
-	if !more { // from the start no deletions are told, and one may have been the last
-		seq = max(seq, until)
-	}
-	if seq == after.Seq {
-		return false, nil
-	}
-	if err := b.forget(gone); err != nil {
+	if err := f.collect(ctx, b, h, most); err != nil || f.seq == f.after.Seq {
 		return false, err
 	}
-	if after.Seq == 0 { // of what was deleted before, the changes say nothing
+	if err := b.forget(f.gone); err != nil {
+		return false, err
+	}
+	if f.after.Seq == 0 { // of what was deleted before, the changes say nothing
 		if _, err := b.forgetLost(ctx); err != nil {
 			return false, err
 		}
 	}
-	mark := store.Cursor{Epoch: b.store.Cursor().Epoch, Seq: seq}.String()
-	var damaged []index.ID
-	if err := h.Apply(ctx, b.documents(ctx, puts, &damaged), deletes, mark); err != nil {
-		return false, err
+	b.mu.Lock()
+	inUse := b.index == h
+	b.mu.Unlock()
+	if inUse { // one that is being made anew is elsewhere, and at the same time
+		f.sketches = b.dups.sketchesFrom(f.after)
 	}
-	if len(damaged) > 0 {
-		err = h.Apply(ctx, nil, damaged, mark)
+	if err := b.give(ctx, h, &f); err != nil {
+		return f.more, err
 	}
-	if err == nil && !more {
-		h.whole = until
+	if !f.more {
+		h.whole = f.until.Seq
 	}
-	return more, err
+	return f.more, nil
+}
+
+// collect looks at the next changes.
+func (f *feeding) collect(ctx context.Context, b *Broker, h *held, most int) error {
+	for rec, err := range b.store.Changes(ctx, f.after) {
+		if err != nil {
+			return err
+		}
+		if len(f.puts)+len(f.gone) == most {
+			f.more = true
+			return nil
+		}
+		f.seq = rec.Entry.Seq
+		switch {
+		case rec.Op == soif.Delete:
+			b.damage(rec.Entry.OID, false)
+			f.gone = append(f.gone, rec.Entry.OID)
+		case rec.Op == soif.Update || rec.Entry.Body > h.whole:
+			f.puts = append(f.puts, rec.Entry.Ref())
+			f.seqs = append(f.seqs, f.seq)
+		}
+	}
+	f.seq = max(f.seq, f.until.Seq) // from the start no deletions are told, and one may have been the last
+	return nil
+}
+
+// give has an index take the changes, and the duplicates with it.
+func (b *Broker) give(ctx context.Context, h *held, f *feeding) error {
+	deletes := make([]index.ID, len(f.gone))
+	for i, oid := range f.gone {
+		deletes[i] = index.ID(oid)
+		f.sketches.drop(oid)
+	}
+	mark := store.Cursor{Epoch: f.until.Epoch, Seq: f.seq}.String()
+	if err := h.Apply(ctx, b.documents(ctx, f), deletes, mark); err != nil {
+		return err
+	}
+	f.sketches.end(ctx, f.seq, f.more)
+	if len(f.damaged) > 0 {
+		return h.Apply(ctx, nil, f.damaged, mark)
+	}
+	return nil
 }
 
 // documents gives objects to an index. One that cannot be read, because the
 // disk has lost it, is left out and named, or none after it would be found.
-func (b *Broker) documents(ctx context.Context, refs []store.Ref, damaged *[]index.ID) iter.Seq2[*index.Doc, error] {
+func (b *Broker) documents(ctx context.Context, f *feeding) iter.Seq2[*index.Doc, error] {
 	const together = 1024 // are read in the order of the disk
 	return func(yield func(*index.Doc, error) bool) {
 		more := true
-		for some := range slices.Chunk(refs, together) {
+		for n := 0; n < len(f.puts); n += together {
+			some := f.puts[n:min(n+together, len(f.puts))]
 			err := b.store.Contents(ctx, some, func(i int, body []byte, err error) bool {
 				var o soif.Object
 				if err == nil {
@@ -166,13 +190,15 @@ func (b *Broker) documents(ctx context.Context, refs []store.Ref, damaged *[]ind
 				switch {
 				case err == nil:
 					b.damage(some[i].OID, false)
+					f.sketches.add(some[i].OID, &o)
 					d := document(some[i].OID, &o)
 					more = yield(&d, nil)
 				case unreadable(err):
 					b.lg.Error("object is not indexed", "oid", some[i].OID, "err", err)
 					b.event("damaged", ndb.Of("oid", some[i].OID), ndb.Of("err", err))
 					b.damage(some[i].OID, true)
-					*damaged = append(*damaged, index.ID(some[i].OID))
+					f.sketches.add(some[i].OID, nil)
+					f.damaged = append(f.damaged, index.ID(some[i].OID))
 				default:
 					yield(nil, err)
 					more = false
@@ -186,6 +212,7 @@ func (b *Broker) documents(ctx context.Context, refs []store.Ref, damaged *[]ind
 			if !more {
 				return
 			}
+			f.sketches.reached(ctx, f.seqs[n+len(some)-1])
 		}
 	}
 }
