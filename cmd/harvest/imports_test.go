@@ -65,7 +65,7 @@ var (
 	leaves  = []string{
 		"harvest/gather/soif", "harvest/gather/essence/jail", "harvest/gather/essence/unpack", "harvest/gather/fetch", "harvest/gather/dup", "harvest/gather/crawl", "harvest/gather/warc", "harvest/index/match", "harvest/index/query",
 		"harvest/index/segfile", "harvest/broker/provider", "harvest/broker/page",
-		"harvest/cache/icp", "harvest/replica/topology",
+		"harvest/cache/icp", "harvest/cache/dns", "harvest/replica/topology",
 	}
 	// homes are the packages that may import a dependency, those below them
 	// included. One that is not here is to be given its place first.
@@ -90,6 +90,7 @@ var (
 		"github.com/landlock-lsm/go-landlock":           {"harvest/gather/essence/jail"},
 		"go.starlark.net":                               {"harvest/gather/essence"},
 		"github.com/mmcdole/gofeed":                     {"harvest/gather/crawl", "harvest/gather/essence"},
+		"github.com/miekg/dns":                          {"harvest/cache/dns"},
 		"github.com/nlnwa/whatwg-url":                   {"harvest/gather/crawl", "harvest/gather/essence", "harvest/gather/fetch"},
 		"github.com/rogpeppe/go-internal":               {"harvest/fs/fstest"},
 		"github.com/spf13/pflag":                        {"harvest/cmd/harvest"},
