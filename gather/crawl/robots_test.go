@@ -227,11 +227,11 @@ func BenchmarkRobots(b *testing.B) {
 // path's.
 func TestMatchesSlowly(t *testing.T) {
 	start := time.Now()
-	for range 100 {
+	for range 10 {
 		matches(strings.Repeat("a", 2000), strings.Repeat("*a", 1000)+"b")
 	}
-	if d := time.Since(start); d > 2*time.Second {
-		t.Errorf("100 matches took %v", d)
+	if d := time.Since(start); d > 5*time.Second {
+		t.Errorf("10 matches took %v", d)
 	}
 }
 
