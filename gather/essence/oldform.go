@@ -17,7 +17,7 @@ func formFamily() map[string]entry {
 		"WaisSource":   {sum: sumWais},
 		"FrameMaker":   {sum: sumFrameMaker},
 		"SOIFStream":   {sum: sumSOIF, bytes: true},
-		"SymbolicLink": {sum: sumLink},
+		"SymbolicLink": {sum: sumLink, bytes: true},
 		"Command":      {sum: sumCommand},
 		"Certificate":  {sum: sumCertificate, bytes: true},
 		"PGP":          {sum: sumPGP},
@@ -178,9 +178,16 @@ func sumSOIF(w *worker, o *soif.Object, c *content, text []byte) {
 	w.set(o, "Keywords", keywords([]byte(titles.String()), 30))
 }
 
-// sumLink summarizes a symbolic link by what it points at.
-func sumLink(w *worker, o *soif.Object, c *content, text []byte) {
-	target := clean(string(bytes.TrimSpace(text[:min(len(text), 4096)])))
+// sumLink summarizes a symbolic link by what it points at: its content, or, where a
+// file stands for one, what Cygwin or Interix write after their marks.
+func sumLink(w *worker, o *soif.Object, c *content, b []byte) {
+	b = b[:min(len(b), 4096)]
+	if t, ok := bytes.CutPrefix(b, []byte("!<symlink>")); ok {
+		b = t
+	} else if t, ok := bytes.CutPrefix(b, []byte("IntxLNK\x01")); ok {
+		b = []byte(wideText(t))
+	}
+	target := clean(string(bytes.Trim(decode(b, ""), " \t\r\n\x00")))
 	w.set(o, "Title", c.name)
 	w.set(o, "Description", "symbolic link to "+target)
 	w.set(o, "URL-References", target)

@@ -19,6 +19,7 @@ var (
 	rfcFYI     = expression(`(?i)^(?:fyi|std|bcp):?\s*(\d+)`)
 	rfcDate    = expression(`^(?:\d{1,2} )?(?:January|February|March|April|May|June|July|August|September|October|November|December)(?: \d{1,2},)? (?:19|20)\d\d$`)
 	rfcSection = expression(`^(?:\d+(?:\.\d+)*\.?|[A-Z](?:\.\d+)*\.|Appendix [A-Z][.:]?)  ?\S.{1,90}$`)
+	rfcDraft   = expression(`^<?draft-[\w.+-]+>?$`)
 	rfcPage    = expression(`^(?:\S.*\[Page \d+\]|\f|RFC \d+ {3,}.*|Internet-Draft {3,}.*|draft-\S+ {3,}.*\d{4})[ \t]*\r?$`)
 	rfcPlace   = expression(`(?i)\b(?:company|universi\w+|inc|ltd|corp\w*|systems?|institute?|networks?|labs?|laborator\w+|research|group|technolog\w+|foundation|cent(?:er|re)|college|communications|consulting|software|microsystems|editors?|project|telecom\w*|school|agency|the)\b`)
 	rfcPerson  = expression(`^(?:[A-Z]\.[ -]?)+ ?[\p{L}' -]+(?:, (?:Ed\.|Editor|Jr\.|III))?$|^[A-Z]\p{Ll}+ [A-Z][\p{L}. ]+$`)
@@ -99,7 +100,7 @@ func (r *rfc) header(text []byte) {
 		switch trimmed := strings.TrimSpace(l); {
 		case trimmed == "" || strings.HasPrefix(trimmed, "\ufeff"):
 			if len(title) > 0 {
-				r.title, r.rest = strings.Join(title, " "), after
+				r.entitle(title, after)
 				return
 			}
 		case r.columnLine(l, columns):
@@ -108,12 +109,29 @@ func (r *rfc) header(text []byte) {
 		case len(title) < 5:
 			title = append(title, trimmed)
 		default:
-			r.title, r.rest = strings.Join(title, " "), after
+			r.entitle(title, after)
 			return
 		}
 		rest = after
 	}
+	r.entitle(title, rest)
+}
+
+// entitle takes the lines of the title, of which a draft's last is its name.
+func (r *rfc) entitle(title []string, rest []byte) {
+	if n := len(title) - 1; n > 0 && rfcDraft().MatchString(title[n]) {
+		r.numbered(strings.Trim(title[n], "<>"))
+		title = title[:n]
+	}
 	r.title, r.rest = strings.Join(title, " "), rest
+}
+
+// numbered keeps a number, a line each: an FYI has one as an RFC too.
+func (r *rfc) numbered(n string) {
+	if r.number != "" {
+		n = r.number + "\n" + n
+	}
+	r.number = n
 }
 
 var columnGap = expression(` {3,}`)
@@ -153,13 +171,11 @@ func (r *rfc) leftColumn(left string) bool {
 	case left == "":
 		return true
 	case rfcNumber().MatchString(left):
-		r.number = "RFC " + rfcNumber().FindStringSubmatch(left)[1]
+		r.numbered("RFC " + rfcNumber().FindStringSubmatch(left)[1])
 	case rfcFYI().MatchString(left):
-		if r.number == "" {
-			r.number = strings.ToUpper(left[:3]) + " " + rfcFYI().FindStringSubmatch(left)[1]
-		}
+		r.numbered(strings.ToUpper(left[:3]) + " " + rfcFYI().FindStringSubmatch(left)[1])
 	case strings.HasPrefix(left, "draft-"):
-		r.number = left
+		r.numbered(left)
 	case ok && (name == "Category" || name == "Intended status"):
 		r.category = strings.TrimSpace(value)
 	case ok && (name == "Obsoletes" || name == "Updates" || name == "Replaces"):

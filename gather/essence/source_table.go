@@ -214,10 +214,10 @@ func otherLanguages() map[string]*language {
 			{heads: "module exception class method", re: re(`^(?:module[ \t]+(?:rec[ \t]+|type[ \t]+)?|exception[ \t]+|class[ \t]+(?:virtual[ \t]+)?|method[ \t]+(?:private[ \t]+|virtual[ \t]+)*)([\w']+)`)},
 			{heads: "|", re: re(`^\|[ \t]*([A-Z][\w']*)[ \t]*(?:of\b|$|:[^:=])`), minor: true},
 		}, imports: re(`^(?:open|include)[ \t]+([\w.]+)`), heads: "open include"},
-		"FSharp": {suffixes: "fs fsi fsx", syntax: ml, flat: true, rules: []rule{
-			{re: re(`^(?:let|and)[ \t]+(?:rec[ \t]+|inline[ \t]+|private[ \t]+|mutable[ \t]+)*(\w[\w']*)`)},
+		"FSharp": {suffixes: "fs fsi fsx", syntax: ml, indent: true, rules: []rule{ // what a body binds is its own
+			{re: re(`^(?:let|and)[ \t]+(?:rec[ \t]+|inline[ \t]+|private[ \t]+|internal[ \t]+|mutable[ \t]+)*(\w[\w']*)`), opens: "body"},
 			{re: re(`^(?:type|module|namespace|exception)[ \t]+(?:rec[ \t]+|private[ \t]+|internal[ \t]+)*([\w.]+)`)},
-			{re: re(`^(?:static[ \t]+|abstract[ \t]+|override[ \t]+|default[ \t]+)*member[ \t]+(?:inline[ \t]+)?(?:\w+\.)?(\w+)`)},
+			{re: re(`^(?:static[ \t]+|abstract[ \t]+|override[ \t]+|default[ \t]+)*member[ \t]+(?:inline[ \t]+)?(?:\w+\.)?(\w+)`), opens: "body"},
 		}, imports: re(`^open[ \t]+([\w.]+)`), heads: "open"},
 		"Pascal": {suffixes: "pas pp dpr lpr", syntax: pascal, flat: true, fold: true, rules: []rule{
 			{heads: "procedure function constructor destructor class operator", re: re(`(?i)^(?:class[ \t]+)?(?:procedure|function|constructor|destructor|operator)[ \t]+((?:\w+(?:<[^>]*>)?\.)*\w+)`)},

@@ -213,7 +213,7 @@ func (d *document) allKeywords(frequent string) string {
 // the file, where the author has given none.
 func tells(title string, c *content) bool {
 	low := strings.ToLower(title)
-	for _, junk := range []string{"untitled", "(anonymous)", "powerpoint presentation", "slide 1", "no title", "document", "()", "none"} {
+	for _, junk := range []string{"untitled", "(anonymous)", "powerpoint presentation", "powerpoint-präsentation", "présentation powerpoint", "presentación de powerpoint", "powerpoint 演示文稿", "slide 1", "no title", "document", "()", "none"} {
 		if low == junk {
 			return false
 		}

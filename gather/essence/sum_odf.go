@@ -31,7 +31,30 @@ func sumODF(w *worker, o *soif.Object, c *content, text []byte) {
 		return
 	}
 	odfMeta(d, p.xml("meta.xml"))
+	if c.typ == "ODFormula" {
+		odfFormula(d, p.xml("content.xml"))
+		return
+	}
 	odfBody(d, p.xml("content.xml"))
+}
+
+// odfFormula reads a formula: what its author typed, where that is kept beside the
+// MathML, or else the names, numbers and operators of that.
+func odfFormula(d *document, s *xmlScanner) {
+	typed := ""
+	for k := s.next(); k != xmlEnd; k = s.next() {
+		switch {
+		case k == xmlText:
+			d.add(s.text)
+		case k == xmlClose:
+			d.space(' ')
+		case string(s.name) == "annotation":
+			typed = words(s.inner())
+		}
+	}
+	if typed != "" {
+		d.text = append(d.text[:0], cutText([]byte(typed), len(d.text)+d.room)...)
+	}
 }
 
 // odfMeta reads what stands in office:meta.

@@ -6,9 +6,11 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/richardlehane/mscfb"
 	"github.com/richardlehane/msoleps"
+	"github.com/richardlehane/msoleps/types"
 
 	"harvest/gather/soif"
 )
@@ -92,11 +94,25 @@ func sumOLE2(w *worker, o *soif.Object, c *content, _ []byte) {
 	case f.streams["__properties_version1.0"] != nil:
 		what = "message"
 		f.message(d)
+	case f.installer():
+		what = "installer"
+		d.title, d.subject, d.pages = d.subject, "", 0 // "Installation Database", and the least version of the installer
 	}
 	if what != "" {
 		w.step(c, "select", what, "streams")
 	}
 	d.put(w, o, c)
+}
+
+// installer reports whether the streams are tables of Windows Installer, whose names
+// are packed into characters that no name has.
+func (f *compound) installer() bool {
+	for _, name := range f.names {
+		if r, _ := utf8.DecodeRuneInString(name); r >= 0x3800 && r <= 0x4840 {
+			return true
+		}
+	}
+	return false
 }
 
 // properties reads a property set. One that is damaged tells what was read of it:
@@ -110,15 +126,19 @@ func (f *compound) properties(d *document, b []byte) {
 	if err != nil {
 		return
 	}
+	page := 0
 	for _, p := range set.Property {
 		if p == nil || p.T == nil {
 			continue
 		}
-		v := strings.TrimSpace(strings.Trim(p.String(), "\x00"))
+		v := strings.TrimSpace(strings.Trim(oleText(p.T, page), "\x00"))
 		if v == "" || len(v) > 64<<10 {
 			continue
 		}
 		switch p.Name {
+		case "CodePage":
+			n, _ := strconv.Atoi(v)
+			page = int(uint16(n)) // 65001 is written as -535
 		case "AppName":
 			d.generator = v
 		case "CreateTime":
@@ -133,6 +153,20 @@ func (f *compound) properties(d *document, b []byte) {
 			d.property(strings.ToLower(p.Name), v)
 		}
 	}
+}
+
+// oleText is the value of a property, text in the code page of its set: msoleps
+// knows UTF-16 only.
+func oleText(t types.Type, page int) string {
+	s, ok := t.(*types.CodeString)
+	if !ok || page == 1200 {
+		return t.String()
+	}
+	chars, _, _ := bytes.Cut(s.Chars, []byte{0})
+	if e := rtfCharset("cpg", page); e != nil && !utf8.Valid(chars) { // some write UTF-8 whatever they declare
+		chars, _ = e.NewDecoder().Bytes(chars)
+	}
+	return string(chars)
 }
 
 // oleTime writes a time of a property; one that is not set reads as 1601.

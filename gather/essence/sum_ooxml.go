@@ -22,8 +22,8 @@ type ooxml struct {
 	d *document
 }
 
-// sumOOXML summarizes what Word, Excel and PowerPoint write since 2007, and what
-// others write like them. Which of the three it is tells the main part.
+// sumOOXML summarizes what Word, Excel, PowerPoint and Visio write since 2007, and
+// what others write like them. Which of the four it is tells the main part.
 func sumOOXML(w *worker, o *soif.Object, c *content, _ []byte) {
 	p, err := w.parcel(c)
 	if err != nil {
@@ -36,7 +36,7 @@ func sumOOXML(w *worker, o *soif.Object, c *content, _ []byte) {
 	rels := x.relations("")
 	for _, id := range sortedKeys(rels) {
 		switch r := rels[id]; r.kind {
-		case "officeDocument":
+		case "officeDocument", "document": // the second is Visio's
 			main = r.target
 		case "core-properties", "extended-properties":
 			properties = append(properties, r.target)
@@ -54,6 +54,8 @@ func sumOOXML(w *worker, o *soif.Object, c *content, _ []byte) {
 		x.workbook(main)
 	case dir == "ppt" || strings.Contains(path.Base(main), "presentation"):
 		x.presentation(main)
+	case dir == "visio":
+		x.drawing(main)
 	default:
 		x.text(main)
 	}

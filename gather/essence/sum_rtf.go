@@ -281,7 +281,8 @@ func rtfCharset(word string, n int) encoding.Encoding {
 		label = map[int]string{0: "windows-1252", 77: "macintosh", 128: "shift_jis", 129: "euc-kr", 134: "gbk", 136: "big5", 161: "windows-1253",
 			162: "windows-1254", 163: "windows-1258", 177: "windows-1255", 178: "windows-1256", 186: "windows-1257", 204: "windows-1251",
 			222: "windows-874", 238: "windows-1250"}[n]
-	} else if l := map[int]string{932: "shift_jis", 936: "gbk", 949: "euc-kr", 950: "big5", 10000: "macintosh", 65001: "utf-8", 866: "ibm866", 874: "windows-874"}[n]; l != "" {
+	} else if l := map[int]string{932: "shift_jis", 936: "gbk", 949: "euc-kr", 950: "big5", 10000: "macintosh", 10001: "shift_jis", 10002: "big5", 10003: "euc-kr",
+		10007: "x-mac-cyrillic", 10008: "gbk", 65001: "utf-8", 866: "ibm866", 874: "windows-874"}[n]; l != "" {
 		label = l
 	}
 	e, _ := charset.Lookup(label)

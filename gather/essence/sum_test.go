@@ -279,7 +279,8 @@ func TestBombInDocument(t *testing.T) {
 var documentTypes = map[string]string{".docx": "Word", ".xlsx": "Excel", ".odt": "ODText", ".epub": "EPUB", ".fb2": "FictionBook", ".xls": "ExcelOLE", ".rtf": "RTF",
 	".dvi": "Dvi", ".tex": "LaTeX", ".texi": "Texinfo", ".info": "Info", ".ms": "Troff", ".jpg": "Image", ".heic": "Image", ".gif": "Image", ".png": "Image",
 	".tiff": "Image", ".bmp": "Image", ".xbm": "Image", ".xpm": "Image", ".svg": "SVG", ".mp3": "Audio", ".ogg": "Audio", ".flac": "Audio", ".m4a": "Audio", ".wav": "Audio",
-	".mid": "Audio", ".webm": "Video", ".pfb": "Font", ".afm": "Font"}
+	".vsdx": "Visio", ".odf": "ODFormula", ".msi": "OLE", ".ppt": "PowerPointOLE", ".doc": "WordOLE", ".msg": "OutlookMessage", ".vsd": "VisioOLE", ".ods": "ODSpreadsheet",
+	".odp": "ODPresentation", ".mid": "Audio", ".webm": "Video", ".pfb": "Font", ".afm": "Font"}
 
 // TestDamagedDocuments cuts and spoils documents, and holds each summarizer to giving
 // something in little time.
@@ -344,14 +345,17 @@ func fuzzAs(f *testing.F, typ string, seeds ...string) {
 	})
 }
 
-func FuzzOOXML(f *testing.F) { fuzzAs(f, "Word") }
-func FuzzSheet(f *testing.F) { fuzzAs(f, "Excel") }
+func FuzzOOXML(f *testing.F)   { fuzzAs(f, "Word") }
+func FuzzVisio(f *testing.F)   { fuzzAs(f, "Visio") }
+func FuzzSheet(f *testing.F)   { fuzzAs(f, "Excel") }
+func FuzzFormula(f *testing.F) { fuzzAs(f, "ODFormula") }
 func FuzzODF(f *testing.F) {
 	fuzzAs(f, "ODText", "<office:document><office:body><text:h>x</text:h><text:p>y")
 }
-func FuzzEPUB(f *testing.F)        { fuzzAs(f, "EPUB") }
-func FuzzFictionBook(f *testing.F) { fuzzAs(f, "FictionBook") }
-func FuzzOLE(f *testing.F)         { fuzzAs(f, "ExcelOLE") }
+func FuzzEPUB(f *testing.F)          { fuzzAs(f, "EPUB") }
+func FuzzFictionBook(f *testing.F)   { fuzzAs(f, "FictionBook") }
+func FuzzOLE(f *testing.F)           { fuzzAs(f, "ExcelOLE") }
+func FuzzOLEProperties(f *testing.F) { fuzzAs(f, "OLE") }
 func FuzzRTF(f *testing.F) {
 	fuzzAs(f, "RTF", `{\rtf1\ansi{\info{\title x}}\u8364?\'e9 {\field{\*\fldinst HYPERLINK "http://x"}}}`)
 }
@@ -411,4 +415,74 @@ func FuzzWord(f *testing.F) {
 		fontNames(d, b)
 		vorbisComments(d, b)
 	})
+}
+
+// TestVisioText holds that the text of a drawing is read, in shapes and in the
+// masters that they are made of, and not of pages that are backgrounds.
+func TestVisioText(t *testing.T) {
+	in, err := zip.OpenReader("testdata/in/dwg.vsdx")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	parts := map[string]string{
+		"visio/_rels/document.xml.rels":        relationships("masters masters/masters.xml", "pages pages/pages.xml"),
+		"visio/masters/_rels/masters.xml.rels": relationships("master master1.xml"),
+		"visio/masters/masters.xml":            `<Masters><Master ID="2" NameU="Box"><PageSheet/><Rel r:id="rId1"/></Master></Masters>`,
+		"visio/masters/master1.xml":            `<MasterContents><Shapes><Shape ID="5"><Text>lent by the master</Text></Shape></Shapes></MasterContents>`,
+		"visio/pages/_rels/pages.xml.rels":     relationships("page page1.xml", "page page2.xml"),
+		"visio/pages/pages.xml": `<Pages><Page ID="0" NameU="Page-1" Name="Page-1"><Rel r:id="rId1"/></Page>
+			<Page ID="4" NameU="Hive plan" Name="Hive plan"><Rel r:id="rId1"/></Page><Page ID="5" Background="1" NameU="Back" Name="Back"><Rel r:id="rId2"/></Page></Pages>`,
+		"visio/pages/page1.xml": `<PageContents><Shapes><Shape ID="1" Master="2"><Cell N="PinX"/></Shape>
+			<Shape ID="2" Master="2"><Text><cp IX="0"/>its own &amp; no other
+			</Text></Shape><Shape ID="3" Type="Group"><Shapes><Shape ID="4"><Text>in a group</Text></Shape></Shapes></Shape></Shapes></PageContents>`,
+		"visio/pages/page2.xml": `<PageContents><Shapes><Shape><Text>behind all</Text></Shape></Shapes></PageContents>`,
+	}
+	var b bytes.Buffer
+	out := zip.NewWriter(&b)
+	for _, f := range in.File {
+		if parts[f.Name] == "" && !strings.HasPrefix(f.Name, "visio/pages") && !strings.HasPrefix(f.Name, "visio/masters") {
+			if err := out.Copy(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for name, text := range parts {
+		w, _ := out.Create(name)
+		_, _ = w.Write([]byte(text))
+	}
+	out.Close()
+	o := sumAs(t, "Visio", "plan.vsdx", b.Bytes())
+	const page = "lent by the master\nits own & no other\nin a group"
+	if got, want := strings.Join(strings.Fields(o.Text("Full-Text")), " "), strings.Join(strings.Fields(page+" "+page), " "); got != want {
+		t.Errorf("text: got %q, want %q", got, want)
+	}
+	if got, want := o.Text("Headings"), "Hive plan"; got != want {
+		t.Errorf("headings: got %q, want %q", got, want)
+	}
+}
+
+// relationships is a part of OOXML that says where relations lead, each of a kind
+// and a target.
+func relationships(all ...string) string {
+	s := "<Relationships>"
+	for i, r := range all {
+		kind, target, _ := strings.Cut(r, " ")
+		s += fmt.Sprintf(`<Relationship Id="rId%d" Type="http://schemas.microsoft.com/visio/2010/relationships/%s" Target="%s"/>`, i+1, kind, target)
+	}
+	return s + "</Relationships>"
+}
+
+// TestOLECodePage holds that text in property sets is read in the code page that they
+// name, unless it is UTF-8.
+func TestOLECodePage(t *testing.T) {
+	b, err := os.ReadFile("testdata/in/bees.msi")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string][]byte{"UTF-8": b, "windows-1252": bytes.ReplaceAll(b, []byte("Fl\u00fcgel"), []byte("Fl\xfcgel\x00"))} {
+		if o := sumAs(t, "OLE", "bees.msi", b); o.Text("Author") != "Ada Fl\u00fcgel" || o.Text("Title") != "Tools for keeping bees" {
+			t.Errorf("%s: got author %q, title %q, want %q, %q", name, o.Text("Author"), o.Text("Title"), "Ada Fl\u00fcgel", "Tools for keeping bees")
+		}
+	}
 }
