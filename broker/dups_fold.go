@@ -201,6 +201,7 @@ func (a *answer) fold(ctx context.Context, opt index.Options, f folding) error {
 		case len(a.hits) < need:
 			opt.Limit *= 2
 			continue
+		case !opt.Count:
 		default:
 			a.total -= a.hidden
 			if err := a.count(ctx, opt, f); err != nil {

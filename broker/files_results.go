@@ -119,24 +119,32 @@ func (d namedDir) Lookup(ctx context.Context, name string) (fs.Node, error) {
 	}
 	text := strings.TrimSpace(unescape(name))
 	a, err := d.b.queries.named(ctx, text, true)
-	if ctx.Err() == nil { // else the walk was given up, and says nothing
-		line := ""
-		if fs.UserOf(ctx).Owner {
-			line = text // what others ask is not for all to read
-		}
-		d.b.shown.complain("q", line, err)
-	}
+	d.b.complainOf(ctx, text, err)
 	if err != nil {
 		return nil, fmt.Errorf("q: %w", err)
 	}
 	return a.files(text), nil
 }
 
+// complainOf tells what was wrong with a query in q, or that nothing was.
+func (b *Broker) complainOf(ctx context.Context, text string, err error) {
+	if ctx.Err() != nil {
+		return // the walk was given up, and says nothing
+	}
+	line := ""
+	if fs.UserOf(ctx).Owner {
+		line = text // what others ask is not for all to read
+	}
+	b.shown.complain("q", line, err)
+}
+
 // files are those of an answer that stays what it is, to a query that was written
 // as text.
 func (a *answer) files(text string) fs.Dir {
-	asked := a.asked()
-	id := func(name string) uint64 { return a.b.namedID(asked.Key, asked.Value, a.mark, name) }
+	if a.rest != nil {
+		return a.earlyFiles(text)
+	}
+	id := a.id
 	files := a.b.queryFiles
 	if a.q == nil {
 		files = a.b.pageFiles
@@ -148,6 +156,62 @@ func (a *answer) files(text string) fs.Dir {
 		nodes["shortcuts"] = a.b.shortcutFiles(func() string { return text }, id)
 	}
 	return results{b: a.b, path: id(""), now: a.all, nodes: nodes, file: func(_ string, f fs.File) fs.Node { return f }}
+}
+
+func (a *answer) id(name string) uint64 {
+	asked := a.asked()
+	return a.b.namedID(asked.Key, asked.Value, a.mark, name)
+}
+
+// earlyFiles are those of an answer that is not whole yet: what is read from the
+// beginning on can be read, for all else the whole is asked.
+func (a *answer) earlyFiles(text string) fs.Dir {
+	nodes := make(map[string]fs.Node)
+	for name, write := range map[string]func(page) produce{
+		"hits":    func(p page) produce { return p.writeHits },
+		"summary": func(p page) produce { return p.writeSummary },
+		"soif":    func(p page) produce { return p.writeSOIF },
+	} {
+		nodes[name] = pageFile(a.id(name), unchanging, a.reading(write))
+	}
+	return earlyDir{a, text, nodes}
+}
+
+type earlyDir struct {
+	a     *answer
+	text  string
+	nodes map[string]fs.Node
+}
+
+func (d earlyDir) Stat() fs.Stat { return fs.Stat{Path: d.a.id(""), Mode: 0o555} }
+
+// whole is the directory of the whole answer.
+func (d earlyDir) whole(ctx context.Context) (fs.Dir, error) {
+	w, err := d.a.full(ctx)
+	if err != nil {
+		d.a.b.complainOf(ctx, d.text, err)
+		return nil, fmt.Errorf("q: %w", err)
+	}
+	return w.files(d.text), nil
+}
+
+func (d earlyDir) Lookup(ctx context.Context, name string) (fs.Node, error) {
+	if n, ok := d.nodes[name]; ok {
+		return n, nil
+	}
+	w, err := d.whole(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return w.Lookup(ctx, name)
+}
+
+func (d earlyDir) List(ctx context.Context, after string) iter.Seq2[fs.Entry, error] {
+	w, err := d.whole(ctx)
+	if err != nil {
+		return func(yield func(fs.Entry, error) bool) { yield(fs.Entry{}, err) }
+	}
+	return w.List(ctx, after)
 }
 
 // sinceDir is since/ of an answer.

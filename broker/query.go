@@ -50,6 +50,7 @@ type answer struct {
 	near     map[store.OID][]nearHit // those of them that are near one that is
 	compared int                     // hits with one another
 	about    bool                    // total may count some that are not shown
+	rest     *rest                   // of an answer that has its first hits only, or nil
 }
 
 type hit struct {
@@ -136,12 +137,20 @@ func (b *Broker) answer(ctx context.Context, q query.Node, m manner, page int) (
 
 // ownAnswer is answer from this Broker's own objects.
 func (b *Broker) ownAnswer(ctx context.Context, q query.Node, m manner, page int) (*answer, error) {
+	return b.find(ctx, q, m, page, true)
+}
+
+// find is ownAnswer, or, if it need not count what is on no page, sooner; nil
+// then if what is on the page cannot be told without all the rest.
+func (b *Broker) find(ctx context.Context, q query.Node, m manner, page int, count bool) (*answer, error) {
 	begin := time.Now()
 	opt, left, err := b.asking(ctx, q, m)
 	if err != nil {
 		return nil, err
 	}
-	opt.Count = true
+	if opt.Count = count; !count && opt.External != nil {
+		return nil, nil
+	}
 	if m.limit > 0 && !m.byStore() {
 		opt.Offset, opt.Limit = (page-1)*m.limit, m.limit
 	}
@@ -409,8 +418,11 @@ func (p page) writeHits(ctx context.Context, w io.Writer) error {
 			return p.writeFar(ctx, w)
 		}
 		return p.each(ctx, func(i int, e store.Entry, o *soif.Object) error {
-			_, err := w.WriteString(p.line(i, e, o))
-			return err
+			w.WriteString(p.line(i, e, o))
+			if n := i + 1 - p.from; n&(n-1) == 0 { // who reads the first lines need not wait for those that fill a buffer
+				return w.Flush()
+			}
+			return nil
 		})
 	})
 }

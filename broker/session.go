@@ -499,7 +499,7 @@ func (s *queries) named(ctx context.Context, text string, walk bool) (*answer, e
 	if err != nil {
 		return nil, err
 	}
-	return s.again(ctx, q.String(), walk, func() (*answer, error) { return s.b.answer(ctx, q, plain(), 1) })
+	return s.again(ctx, q.String(), walk, func() (*answer, error) { return s.b.earlyAnswer(ctx, q) })
 }
 
 // alike gives the answer to similar/OID, in the same way.
@@ -538,16 +538,22 @@ func (s *queries) again(ctx context.Context, canonical string, walk bool, ask fu
 		s.recent = s.recent[:min(len(s.recent), recentQueries)]
 		s.vers++
 	}
+	s.trim(a)
+	return a, nil
+}
+
+// trim drops answers of recent queries, but one, until they have not too many
+// hits. Called with mu held.
+func (s *queries) trim(but *answer) {
 	hits := 0
 	for _, r := range s.recent {
 		if r.answer == nil {
 			continue
 		}
-		if hits += len(r.answer.hits); hits > recentHits && r.answer != a {
+		if hits += len(r.answer.hits); hits > recentHits && r.answer != but {
 			r.answer = nil
 		}
 	}
-	return a, nil
 }
 
 // forget drops the answers of recent queries: they would be ranked otherwise.

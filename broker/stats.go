@@ -50,6 +50,9 @@ func (b *Broker) logged(ctx context.Context, what ndb.Pair, ask func() (*answer,
 		pairs = append(pairs, ndb.Of("err", err))
 	} else {
 		pairs = append(pairs, ndb.Of("hits", a.total))
+		if a.rest != nil {
+			pairs = append(pairs, ndb.Of("more", "yes"))
+		}
 		if a.cut != "" {
 			pairs = append(pairs, ndb.Of("cut", a.cut))
 		}
