@@ -178,7 +178,7 @@ func (p *server) objects(t *testing.T) map[string]bool {
 
 func (p *server) idle(t *testing.T, path string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 	defer cancel()
 	for {
 		d, err := walkDir(ctx, p.c.Root(), path)
