@@ -87,7 +87,7 @@ func (b *Body) next() error {
 		return nil
 	}
 	// Fields behind the last chunk have no place in what is stored or sent on.
-	if _, err := h.fields(); err != nil {
+	if _, err := h.fields(nil); err != nil {
 		return noEOF(err)
 	}
 	return io.EOF

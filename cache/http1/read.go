@@ -77,7 +77,30 @@ type head struct {
 	r    *bufio.Reader
 	lim  Limits
 	left int
-	lax  bool // a line may end with LF alone: of a server
+	lax  bool   // a line may end with LF alone: of a server
+	text string // what is left of a head that came whole, which lines are cut from; "" if it did not
+}
+
+// string is line as a string: a piece of the head, where that came whole.
+func (h *head) string(long int) (string, error) {
+	if h.text == "" {
+		b, err := h.line(long)
+		return string(b), err
+	}
+	end := strings.IndexByte(h.text, '\n')
+	if end+1 > h.lim.Line {
+		return "", refuse(long, "a line of over %d bytes", h.lim.Line)
+	}
+	s := h.text[:end]
+	h.text = h.text[end+1:]
+	n := len(s) - 1
+	if n < 0 || s[n] != '\r' {
+		return "", refuse(400, "a line that ends with LF alone")
+	}
+	if i := strings.IndexAny(s[:n], "\r\x00"); i >= 0 {
+		return "", refuse(400, "byte %#x in a head", s[i])
+	}
+	return s[:n], nil
 }
 
 // line reads a line without its end. What it returns holds until the next.
@@ -121,33 +144,48 @@ func (h *head) line(long int) ([]byte, error) {
 // ReadRequest reads the head of a request. An *Error tells what to answer before
 // the connection is closed; io.EOF, that there is no request any more.
 func ReadRequest(r *bufio.Reader, lim Limits) (*Request, error) {
-	h := head{r: r, lim: lim.orDefault()}
-	h.left = h.lim.Head
-	b, err := h.line(414)
-	if err == nil && len(b) == 0 { // one empty line before is let pass (RFC 9112, 2.2)
-		b, err = h.line(414)
-	}
-	if err != nil {
-		return nil, err
-	}
-	q := &Request{}
-	method, rest, ok1 := strings.Cut(string(b), " ")
-	target, version, ok2 := strings.Cut(rest, " ")
-	switch {
-	case !ok1 || !ok2 || !isToken(method) || !isTarget(target):
-		return nil, refuse(400, "'%.60q' is not METHOD TARGET HTTP/1.x", b)
-	case len(version) != 8 || version[:7] != "HTTP/1." || version[7] < '0' || version[7] > '9':
-		return nil, refuse(505, "version '%.20q'", version)
-	}
-	q.Method, q.Target, q.Minor = method, target, int(version[7]-'0')
-	if q.Header, err = h.fields(); err != nil {
-		return nil, noEOF(err)
-	}
-	if err := q.frame(); err != nil {
+	q := new(Request)
+	if err := q.Read(r, lim); err != nil {
 		return nil, err
 	}
 	return q, nil
 }
+
+// Read is ReadRequest into a request that is used again: its Header keeps its
+// place, and what was in it is lost.
+func (q *Request) Read(r *bufio.Reader, lim Limits) error {
+	h := head{r: r, lim: lim.orDefault()}
+	h.left = h.lim.Head
+	*q = Request{Header: q.Header[:0]}
+	if b, _ := r.Peek(r.Buffered()); len(b) <= h.lim.Head {
+		if end := bytes.Index(b, headEnd); end >= 0 {
+			h.text = string(b[:end+len(headEnd)])
+			r.Discard(len(h.text))
+		}
+	}
+	s, err := h.string(414)
+	if err == nil && s == "" { // one empty line before is let pass (RFC 9112, 2.2)
+		s, err = h.string(414)
+	}
+	if err != nil {
+		return err
+	}
+	method, rest, ok1 := strings.Cut(s, " ")
+	target, version, ok2 := strings.Cut(rest, " ")
+	switch {
+	case !ok1 || !ok2 || !isToken(method) || !isTarget(target):
+		return refuse(400, "'%.60q' is not METHOD TARGET HTTP/1.x", s)
+	case len(version) != 8 || version[:7] != "HTTP/1." || version[7] < '0' || version[7] > '9':
+		return refuse(505, "version '%.20q'", version)
+	}
+	q.Method, q.Target, q.Minor = method, target, int(version[7]-'0')
+	if q.Header, err = h.fields(q.Header); err != nil {
+		return noEOF(err)
+	}
+	return q.frame()
+}
+
+var headEnd = []byte("\r\n\r\n")
 
 // frame finds how long the body is. What could be read in two ways is refused
 // (RFC 9112, 6.3 and 11.2).
@@ -209,7 +247,7 @@ func ReadResponse(r *bufio.Reader, lim Limits) (*Response, error) {
 		return nil, refuse(502, "status '%.20q'", code)
 	}
 	p.Minor, p.Status, p.Reason = int(version[7]-'0'), int(status), reason
-	if p.Header, err = h.fields(); err != nil {
+	if p.Header, err = h.fields(nil); err != nil {
 		return nil, noEOF(err)
 	}
 	return p, nil
@@ -247,38 +285,39 @@ func (p *Response) BodyLength(method string) (int64, error) {
 	return length, nil
 }
 
-// fields reads the lines of a header up to the empty one.
-func (h *head) fields() (Header, error) {
-	var all Header
+// fields appends the lines of a header up to the empty one.
+func (h *head) fields(all Header) (Header, error) {
 	for {
-		b, err := h.line(431)
+		s, err := h.string(431)
 		if err != nil {
 			return nil, err
 		}
 		switch {
-		case len(b) == 0:
+		case s == "":
 			return all, nil
-		case b[0] == ' ' || b[0] == '\t':
+		case s[0] == ' ' || s[0] == '\t':
 			if !h.lax || len(all) == 0 {
 				return nil, refuse(400, "a field that is folded over lines")
 			}
 			last := &all[len(all)-1]
-			last.Value = strings.TrimSpace(last.Value + " " + string(bytes.TrimSpace(b)))
+			if last.Value = strings.TrimSpace(last.Value + " " + strings.TrimSpace(s)); len(last.Value) > h.lim.Line {
+				return nil, refuse(431, "a field of over %d bytes", h.lim.Line)
+			}
 			continue
 		case len(all) == h.lim.Fields:
 			return nil, refuse(431, "over %d fields", h.lim.Fields)
 		}
-		name, value, ok := bytes.Cut(b, []byte(":"))
+		name, value, ok := strings.Cut(s, ":")
 		if h.lax { // a server's blanks before the colon are taken off (RFC 9112, 5.1)
-			name = bytes.TrimRight(name, " \t")
+			name = strings.TrimRight(name, " \t")
 		}
-		if !ok || !isToken(string(name)) {
+		if !ok || !isToken(name) {
 			if h.lax {
 				continue // of a server that is lost on one line, the others count
 			}
-			return nil, refuse(400, "'%.60q' is not NAME: VALUE", b)
+			return nil, refuse(400, "'%.60q' is not NAME: VALUE", s)
 		}
-		all = append(all, Field{string(name), string(bytes.Trim(value, " \t"))})
+		all = append(all, Field{name, strings.Trim(value, " \t")})
 	}
 }
 

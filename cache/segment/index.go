@@ -123,6 +123,18 @@ func (x *index) change(k Key, seq uint64, f func(e *entry) bool) bool {
 	return found
 }
 
+// has reports whether a key has an entry.
+func (x *index) has(k Key) (found bool) {
+	s := x.of(k)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.each(k, func(int, *entry) bool {
+		found = true
+		return false
+	})
+	return found
+}
+
 // find appends a key's entries to dst.
 func (x *index) find(dst []entry, k Key) []entry {
 	s := x.of(k)

@@ -205,6 +205,7 @@ type Body struct {
 	size int64
 	sums []byte
 	part []byte // of the last block, which has no sum yet
+	gone int64  // bytes that were discarded
 }
 
 // Create begins a body. It has to be ended by PutBody or Drop.
@@ -257,4 +258,13 @@ func (s *Store) PutBody(key Key, meta []byte, b *Body, came time.Time) (Ref, err
 		return Ref{}, errors.Join(err, removeFile(s.bodyPath(b.seq)))
 	}
 	return ref, nil
+}
+
+// Discard gives the disk back what is before an offset of a body that is being
+// written and will be dropped: it cannot be read any more.
+func (b *Body) Discard(off int64) {
+	if off &^= blockSize - 1; off > b.gone {
+		punch(b.f, b.gone, off-b.gone)
+		b.gone = off
+	}
 }

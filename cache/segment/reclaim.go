@@ -13,7 +13,10 @@ func (s *Store) room(r *record) error {
 	if r.kind == kindFile {
 		need += r.body
 	}
-	if need > s.opt.Disk/2 {
+	s.mu.Lock()
+	most := s.opt.Disk / 2
+	s.mu.Unlock()
+	if need > most {
 		return errFull
 	}
 	for s.over(need) {

@@ -182,6 +182,61 @@ func (s *Store) Remove(ref Ref) error {
 	return nil
 }
 
+// RemoveAll takes out all there is of a key. It lasts.
+func (s *Store) RemoveAll(k Key) error { return s.Remove(Ref{key: k}) }
+
+// Forget takes out one object and leaves others of its key. A start may find it
+// again: it is for what something newer stands for.
+func (s *Store) Forget(ref Ref) { s.drop(entry{key: ref.key, seq: ref.seq}) }
+
+// Refresh keeps an object anew with other meta, in place of what it was, and
+// returns what it is found by from then on.
+func (s *Store) Refresh(ref Ref, meta []byte, came time.Time) (Ref, error) {
+	o, err := s.Open(ref)
+	if err != nil {
+		return Ref{}, err
+	}
+	defer o.Close()
+	var to Ref
+	if o.f != o.g.f {
+		to, err = s.link(o, meta, came)
+	} else {
+		body := make([]byte, o.Size)
+		if n, rerr := o.ReadAt(body, 0); int64(n) < o.Size {
+			return Ref{}, rerr
+		}
+		to, err = s.Put(ref.key, meta, body, came)
+	}
+	if err == nil {
+		s.Forget(ref)
+	}
+	return to, err
+}
+
+// link keeps an object anew whose body is in a file of its own: under another name.
+func (s *Store) link(o *Object, meta []byte, came time.Time) (Ref, error) {
+	if len(meta) > maxMeta {
+		return Ref{}, errFull
+	}
+	r := record{kind: kindFile, key: o.ref.key, seq: s.seq.Add(1), came: came.Unix(), meta: len(meta), body: o.Size}
+	if err := os.Link(s.bodyPath(o.ref.seq), s.bodyPath(r.seq)); err != nil {
+		return Ref{}, err
+	}
+	ref, err := s.put(&r, r.appendHead(nil, s.salt, meta, o.sums), nil)
+	if err != nil {
+		return Ref{}, errors.Join(err, removeFile(s.bodyPath(r.seq)))
+	}
+	return ref, nil
+}
+
+// Resize changes how many bytes all files may have. What is too much goes with what
+// is written next.
+func (s *Store) Resize(disk int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.opt.Disk = max(disk, 16*s.opt.Segment)
+}
+
 // gone writes that what there is of a key up to a number is gone, from all segments
 // there are.
 func (s *Store) gone(r record) error {
@@ -249,6 +304,9 @@ func (s *Store) Find(key Key) []Ref {
 	}
 	return all
 }
+
+// Has reports whether there is an object of a key.
+func (s *Store) Has(k Key) bool { return s.index.has(k) }
 
 // Stats are what a store holds.
 type Stats struct {

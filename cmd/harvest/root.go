@@ -27,10 +27,11 @@ import (
 //	events     services and doors as they come and go
 //	gather/    Gatherers
 //	broker/    Brokers
+//	cache/     object caches
 //	registry/  the registry of servers
 //	soif/      checks, cleans and converts what is written there
 type tree struct {
-	kinds    map[string]fs.Dir // of service: gather, broker
+	kinds    map[string]fs.Dir // of service: gather, broker, cache
 	registry fs.Dir
 	level    *slog.LevelVar
 	log      *fs.Log

@@ -8,6 +8,7 @@ import (
 	iofs "io/fs"
 	"log"
 	"log/slog"
+	"net/http"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -20,11 +21,13 @@ import (
 
 	"harvest/broker"
 	"harvest/broker/provider"
+	"harvest/cache"
 	"harvest/fs"
 	"harvest/fs/fuse"
 	"harvest/fs/ndb"
 	"harvest/fs/ninep"
 	"harvest/gather"
+	"harvest/gather/fetch"
 )
 
 // process is everything that runs for one state directory.
@@ -34,6 +37,7 @@ type process struct {
 	bus      *fs.Bus
 	tree     *tree
 	root     fs.Dir
+	cache    *fs.Services[*cache.Cache]
 	gather   *fs.Services[*gather.Gatherer]
 	broker   *fs.Services[*broker.Broker]
 	registry *broker.Broker
@@ -69,21 +73,33 @@ func open(dir string, complaints io.Writer) (*process, error) {
 	p.lg = slog.New(slog.NewTextHandler(io.MultiWriter(complaints, p.tree.log), &slog.HandlerOptions{Level: p.tree.level}))
 	log.SetFlags(0)
 	log.SetOutput(muted{p.lg})
-	if p.gather, err = gather.OpenAll(filepath.Join(dir, "gather"), p.lg, gather.Options{Version: version, Bus: p.bus, Covered: p.covered}); err != nil {
+	if p.cache, err = cache.OpenAll(filepath.Join(dir, "cache"), p.lg, cache.Options{Other: fetch.New(fetch.Options{Proxy: "none"}), Bus: p.bus}); err != nil {
 		lock.Close()
 		return nil, err
 	}
+	if p.gather, err = gather.OpenAll(filepath.Join(dir, "gather"), p.lg, gather.Options{Version: version, Bus: p.bus, Covered: p.covered, Proxy: p.proxy}); err != nil {
+		return nil, errors.Join(err, p.cache.Close(), lock.Close())
+	}
 	if p.broker, err = broker.OpenAll(filepath.Join(dir, "broker"), p.lg, broker.Options{Open: p.openPath, Bus: p.bus}); err != nil {
-		return nil, errors.Join(err, p.gather.Close(), lock.Close())
+		return nil, errors.Join(err, p.gather.Close(), p.cache.Close(), lock.Close())
 	}
 	if p.registry, err = broker.Open(filepath.Join(dir, "registry"), "registry", p.lg, broker.Options{Open: p.openPath, Bus: p.bus, Registry: true}); err != nil {
-		return nil, errors.Join(err, p.broker.Close(), p.gather.Close(), lock.Close())
+		return nil, errors.Join(err, p.broker.Close(), p.gather.Close(), p.cache.Close(), lock.Close())
 	}
 	p.tree.registry = p.registry.Files()
-	p.tree.kinds = map[string]fs.Dir{"gather": p.gather.Files(), "broker": p.broker.Files()}
+	p.tree.kinds = map[string]fs.Dir{"gather": p.gather.Files(), "broker": p.broker.Files(), "cache": p.cache.Files()}
 	p.tree.count(processStats(time.Now()))
 	p.root = p.tree.files()
 	return p, nil
+}
+
+// proxy finds a cache that a Gatherer reaches its sources through.
+func (p *process) proxy(name string) (http.RoundTripper, error) {
+	c, err := p.cache.Get(name)
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
 }
 
 // muted takes what the standard library has to say, which has no other way to
@@ -116,7 +132,7 @@ func lockDir(dir string) (*os.File, error) {
 
 // Close closes the services and gives the state directory back.
 func (p *process) Close() error {
-	return errors.Join(p.registry.Close(), p.broker.Close(), p.gather.Close(), p.lock.Close())
+	return errors.Join(p.registry.Close(), p.broker.Close(), p.gather.Close(), p.cache.Close(), p.lock.Close())
 }
 
 // run serves until ctx ends or the tree's ctl is told to stop. Ready is
@@ -161,6 +177,7 @@ func (p *process) run(ctx context.Context, d reach, ready func(addrs []string, p
 		p.tree.event(ndb.Of("event", "mount"), ndb.Of("point", point))
 		g.Go(m.Wait)
 	}
+	g.Go(func() error { return p.cache.Run(ctx) })
 	g.Go(func() error { return p.gather.Run(ctx) })
 	g.Go(func() error { return p.broker.Run(ctx) })
 	g.Go(func() error { return p.registry.Run(ctx) })

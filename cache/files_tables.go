@@ -1,0 +1,71 @@
+package cache
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"harvest/cache/segment"
+	"harvest/fs"
+	"harvest/fs/ndb"
+)
+
+func (c *Cache) tableNodes() map[string]fs.Node {
+	return map[string]fs.Node{}
+}
+
+// writeObjects writes a line about each response that is kept.
+func (c *Cache) writeObjects(ctx context.Context, w io.Writer) error {
+	var failed error
+	err := c.names.each(func(k segment.Key, url []byte) bool {
+		for _, v := range c.peek(k) {
+			if _, failed = io.WriteString(w, c.objectLine(v)+"\n"); failed != nil {
+				return false
+			}
+		}
+		failed = ctx.Err()
+		return failed == nil
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
+}
+
+// peek is what is kept of a URL; looking at it changes nothing.
+func (c *Cache) peek(k segment.Key) []*variant {
+	if vs, ok := c.mem.peek(k); ok {
+		return vs
+	}
+	var vs []*variant
+	for _, ref := range c.store.Find(k) {
+		o, err := c.store.Open(ref)
+		if err != nil {
+			continue
+		}
+		v, err := newVariant(ref, append([]byte(nil), o.Meta...), o.Size, nil, c.conf.Load().rules)
+		if o.Close(); err == nil {
+			vs = append(vs, v)
+		}
+	}
+	return vs
+}
+
+func (c *Cache) objectLine(v *variant) string {
+	now := time.Now()
+	p, _ := v.response()
+	life, from := c.conf.Load().rules.Lifetime(p)
+	left := time.Duration(v.until - now.UnixNano()).Truncate(time.Second)
+	where := "disk"
+	if v.body != nil {
+		where = "memory"
+	}
+	pairs := []ndb.Pair{
+		ndb.Of("url", p.URL), ndb.Of("status", p.Status), ndb.Of("size", v.size), ndb.Of("age", p.Age(now).Truncate(time.Second)),
+		ndb.Of("fresh", left), ndb.Of("life", life.Truncate(time.Second)), ndb.Of("by", from), ndb.Of("hits", v.hits.Load()), ndb.Of("in", where),
+	}
+	for _, f := range p.Selecting {
+		pairs = append(pairs, ndb.Of("vary", f.Name+": "+f.Value))
+	}
+	return ndb.Format(pairs...)
+}
