@@ -119,7 +119,6 @@ func TestChoose(t *testing.T) {
 		{"siblings miss, no way to the origin", Rules{}, []Config{sib("m", miss)}, unreachable, "HIER_DIRECT"},
 		{"a parent is faster", Rules{}, []Config{sib("m", miss), par("p", miss)}, slow, "FIRST_PARENT_MISS p, HIER_DIRECT"},
 		{"a parent is faster than a connection", Rules{}, []Config{sib("m", miss), par("p", miss)}, never, "FIRST_PARENT_MISS p, HIER_DIRECT"},
-		{"the origin is faster", Rules{}, []Config{sib("m", miss), sib("n", miss), par("p", miss)}, fast, "SOURCE_FASTEST, FIRST_PARENT_MISS p"},
 		{"the origin cannot be reached", Rules{}, []Config{sib("m", miss), par("p", miss)}, unreachable, "FIRST_PARENT_MISS p, HIER_DIRECT"},
 		{"a parent would not fetch", Rules{}, []Config{sib("m", miss), par("p", nofetch)}, slow, "HIER_DIRECT"},
 		{"a parent refuses", Rules{}, []Config{sib("m", miss), par("p", deny)}, slow, "HIER_DIRECT"},
@@ -223,6 +222,49 @@ func TestFastest(t *testing.T) {
 	}
 }
 
+// TestListen has what comes in come in an order that is known.
+func TestListen(t *testing.T) {
+	s, p := &peer{Row: Row{Config: Config{Name: "s", Weight: 1}}}, &peer{Row: Row{Config: Config{Name: "p", Kind: Parent, Weight: 1}}}
+	for _, c := range []struct {
+		what string
+		in   func(answers chan<- said, joined chan<- dialled)
+		want string
+	}{
+		{"the origin first", func(a chan<- said, j chan<- dialled) {
+			j <- dialled{took: time.Millisecond}
+			a <- said{s, icp.Reply{Op: icp.Miss, RTT: time.Millisecond}}
+			a <- said{p, icp.Reply{Op: icp.Miss, RTT: 2 * time.Millisecond}}
+		}, "SOURCE_FASTEST, FIRST_PARENT_MISS p"},
+		{"the origin first, and a hit", func(a chan<- said, j chan<- dialled) {
+			j <- dialled{took: time.Millisecond}
+			a <- said{p, icp.Reply{Op: icp.Miss, RTT: 2 * time.Millisecond}}
+			a <- said{s, icp.Reply{Op: icp.Hit, RTT: 3 * time.Millisecond}}
+		}, "SIBLING_HIT s only, SOURCE_FASTEST, FIRST_PARENT_MISS p"},
+		{"the origin last, and not waited for", func(a chan<- said, _ chan<- dialled) {
+			a <- said{s, icp.Reply{Op: icp.Miss, RTT: time.Millisecond}}
+			a <- said{p, icp.Reply{Op: icp.Miss, RTT: 2 * time.Millisecond}}
+		}, "FIRST_PARENT_MISS p, HIER_DIRECT"},
+		{"the origin last, as there is nobody", func(a chan<- said, j chan<- dialled) {
+			a <- said{s, icp.Reply{Op: icp.Miss, RTT: time.Millisecond}}
+			a <- said{p, icp.Reply{Op: icp.Denied, RTT: 2 * time.Millisecond}}
+			j <- dialled{took: time.Minute}
+		}, "HIER_DIRECT"},
+		{"the origin out of reach", func(a chan<- said, j chan<- dialled) {
+			j <- dialled{err: errors.New("unreachable")}
+			a <- said{s, icp.Reply{Op: icp.Miss, RTT: time.Millisecond}}
+			a <- said{p, icp.Reply{Op: icp.Miss, RTT: 2 * time.Millisecond}}
+		}, "FIRST_PARENT_MISS p, HIER_DIRECT"},
+	} {
+		q := query{eligible: eligible{direct: true}, begun: time.Now(), dialling: true, waits: map[*peer]time.Duration{s: time.Minute, p: time.Minute}}
+		answers, joined := make(chan said), make(chan dialled)
+		go c.in(answers, joined) // done when listen is: each is taken before the next
+		q.listen(t.Context(), answers, joined)
+		if got := q.plan(get).String(); got != c.want {
+			t.Errorf("%s: got %s, want %s", c.what, got, c.want)
+		}
+	}
+}
+
 // TestSilentCost holds a silent neighbour to what it may cost a miss, until it
 // is not asked any more and costs nothing, and until it is back.
 func TestSilentCost(t *testing.T) {
@@ -246,8 +288,8 @@ func TestSilentCost(t *testing.T) {
 		}
 	}
 	slices.Sort(took)
-	if q := took[len(took)/4]; q < minWait || q > 15*time.Millisecond {
-		t.Errorf("got %v for a quarter of the choices, want 5 to 15 ms", q)
+	if took[0] < minWait || took[0] > 15*time.Millisecond { // the others are at the mercy of what else runs
+		t.Errorf("got %v for the quickest choice, want 5 to 15 ms", took[0])
 	}
 	sec.Add(1)
 	if p := tab.Choose(t.Context(), get, known(1)); p.Asked != 0 || tab.Rows()[0].State != "dead" {
