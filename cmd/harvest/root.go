@@ -28,6 +28,7 @@ import (
 //	gather/    Gatherers
 //	broker/    Brokers
 //	cache/     object caches
+//	replica/   Replicas of collections
 //	registry/  the registry of servers
 //	soif/      checks, cleans and converts what is written there
 type tree struct {

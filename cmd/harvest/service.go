@@ -28,6 +28,7 @@ import (
 	"harvest/fs/ninep"
 	"harvest/gather"
 	"harvest/gather/fetch"
+	"harvest/replica"
 )
 
 // process is everything that runs for one state directory.
@@ -40,6 +41,7 @@ type process struct {
 	cache    *fs.Services[*cache.Cache]
 	gather   *fs.Services[*gather.Gatherer]
 	broker   *fs.Services[*broker.Broker]
+	replica  *fs.Services[*replica.Replica]
 	registry *broker.Broker
 	lock     *os.File
 	stopped  context.Context // ends when the tree's ctl is told stop
@@ -86,8 +88,11 @@ func open(dir string, complaints io.Writer) (*process, error) {
 	if p.registry, err = broker.Open(filepath.Join(dir, "registry"), "registry", p.lg, broker.Options{Open: p.openPath, Bus: p.bus, Registry: true}); err != nil {
 		return nil, errors.Join(err, p.broker.Close(), p.gather.Close(), p.cache.Close(), lock.Close())
 	}
+	if p.replica, err = replica.OpenAll(filepath.Join(dir, "replica"), p.lg, replica.Options{Open: p.openPath, Bus: p.bus}); err != nil {
+		return nil, errors.Join(err, p.registry.Close(), p.broker.Close(), p.gather.Close(), p.cache.Close(), lock.Close())
+	}
 	p.tree.registry = p.registry.Files()
-	p.tree.kinds = map[string]fs.Dir{"gather": p.gather.Files(), "broker": p.broker.Files(), "cache": p.cache.Files()}
+	p.tree.kinds = map[string]fs.Dir{"gather": p.gather.Files(), "broker": p.broker.Files(), "cache": p.cache.Files(), "replica": p.replica.Files()}
 	p.tree.count(processStats(time.Now()))
 	p.root = p.tree.files()
 	return p, nil
@@ -132,7 +137,7 @@ func lockDir(dir string) (*os.File, error) {
 
 // Close closes the services and gives the state directory back.
 func (p *process) Close() error {
-	return errors.Join(p.registry.Close(), p.broker.Close(), p.gather.Close(), p.cache.Close(), p.lock.Close())
+	return errors.Join(p.replica.Close(), p.registry.Close(), p.broker.Close(), p.gather.Close(), p.cache.Close(), p.lock.Close())
 }
 
 // run serves until ctx ends or the tree's ctl is told to stop. Ready is
@@ -180,6 +185,7 @@ func (p *process) run(ctx context.Context, d reach, ready func(addrs []string, p
 	g.Go(func() error { return p.cache.Run(ctx) })
 	g.Go(func() error { return p.gather.Run(ctx) })
 	g.Go(func() error { return p.broker.Run(ctx) })
+	g.Go(func() error { return p.replica.Run(ctx) })
 	g.Go(func() error { return p.registry.Run(ctx) })
 	g.Go(func() error { return p.announce(ctx, addrs) })
 	ready(addrs, point)

@@ -1,0 +1,321 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"io"
+	iofs "io/fs"
+	"slices"
+	"sync"
+	"time"
+
+	"harvest/fs/ndb"
+	"harvest/gather/store"
+)
+
+// A member is another of the group, from whom this one reads.
+type member struct {
+	r    *Replica
+	path string
+	turn chan struct{} // held by whoever exchanges with it
+	poke chan struct{} // it is to be looked at now
+
+	mu    sync.Mutex // guards what follows
+	had   map[Writer]Version
+	root  digest
+	last  time.Time // that an exchange ended well
+	next  time.Time // that one begins by itself
+	aside time.Time // until when nothing is believed
+	fails int
+	err   error
+	rtt   time.Duration // of the last look at root
+	total pullCounts
+}
+
+func newMember(r *Replica, path string) *member {
+	return &member{r: r, path: path, turn: make(chan struct{}, 1), poke: make(chan struct{}, 1), had: make(map[Writer]Version)}
+}
+
+// How long a member that lied is set aside, and how long to wait after failures.
+const (
+	asideFor   = 10 * time.Minute
+	firstRetry = time.Second
+	lastRetry  = 5 * time.Minute
+)
+
+// A conn is a member's tree, as long as it can be read.
+type conn struct {
+	tree   iofs.FS
+	closer io.Closer
+	root   iofs.File // root.now, open; nil: it has none
+	cancel context.CancelFunc
+}
+
+func (m *member) connect(ctx context.Context) (*conn, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	tree, closer, err := m.r.open(ctx, m.path)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	c := &conn{tree: tree, closer: closer, cancel: cancel}
+	if f, err := tree.Open("root.now"); err == nil {
+		c.root = f
+	}
+	return c, nil
+}
+
+func (c *conn) close() error {
+	if c.root != nil {
+		c.root.Close()
+	}
+	err := c.closer.Close()
+	c.cancel()
+	return err
+}
+
+// equal reads whether the member has what is here: one message.
+func (c *conn) equal(m *mirror) (bool, error) {
+	if c.root == nil {
+		return false, nil
+	}
+	var b [rootSize]byte
+	at, ok := c.root.(io.ReaderAt)
+	if !ok {
+		return false, nil
+	}
+	if n, err := at.ReadAt(b[:], 0); n < len(b) {
+		return false, errors.Join(err, io.ErrUnexpectedEOF)
+	}
+	return string(b[:]) == string(m.rootFile()[:rootSize]), nil
+}
+
+// follow exchanges with the member when it has news, and from time to time, until ctx
+// ends.
+func (m *member) follow(ctx context.Context) {
+	for ctx.Err() == nil {
+		err := m.attend(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		m.note(err)
+		m.mu.Lock()
+		wait := min(firstRetry<<min(m.fails, 20), lastRetry)
+		if d := time.Until(m.aside); d > wait {
+			wait = d
+		}
+		m.next = time.Now().Add(wait)
+		m.mu.Unlock()
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		case <-m.poke:
+		}
+	}
+}
+
+// attend stays connected with the member and takes what it has, until something goes
+// wrong.
+func (m *member) attend(ctx context.Context) error {
+	c, err := m.connect(ctx)
+	if err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	defer c.close()
+	if err := m.exchange(ctx, c, nil); err != nil {
+		return err
+	}
+	news := make(chan []byte)
+	lost := make(chan error, 1)
+	wg.Go(func() { lost <- watch(ctx, c, news) })
+	for {
+		m.r.mu.Lock()
+		full := m.r.config.full
+		m.r.mu.Unlock()
+		m.mu.Lock()
+		m.next = time.Now().Add(full)
+		m.mu.Unlock()
+		var heads []byte
+		t := time.NewTimer(full)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return ctx.Err()
+		case heads = <-news:
+		case err := <-lost:
+			if !errors.Is(err, iofs.ErrNotExist) {
+				t.Stop()
+				return err
+			}
+			lost = nil // it cannot tell: a copy, or a mount
+		case <-m.poke:
+		case <-t.C:
+		}
+		t.Stop()
+		if err := m.exchange(ctx, c, heads); err != nil {
+			return err
+		}
+	}
+}
+
+// watch reads the member's news as they come.
+func watch(ctx context.Context, c *conn, news chan<- []byte) error {
+	f, err := c.tree.Open("heads.live")
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	buf := make([]byte, 64<<10)
+	var text []byte
+	for {
+		n, err := f.Read(buf)
+		if err != nil {
+			return err
+		}
+		if text = append(text, buf[:n]...); n == 0 || text[len(text)-1] != '\n' {
+			if len(text) > maxHeadsFile {
+				return lief("heads.live: a line of more than %d bytes", maxHeadsFile)
+			}
+			continue
+		}
+		select {
+		case news <- text:
+			text = nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// exchange takes what the member has. Heads are those it has just told, or nil.
+func (m *member) exchange(ctx context.Context, c *conn, heads []byte) error {
+	select {
+	case m.turn <- struct{}{}:
+		defer func() { <-m.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if heads == nil {
+		begun := time.Now()
+		equal, err := c.equal(m.r.mirror)
+		if err != nil {
+			return err
+		}
+		m.mu.Lock()
+		m.rtt = time.Since(begun)
+		m.mu.Unlock()
+		if equal {
+			m.equal()
+			return nil
+		}
+	}
+	p, out := m.r.mirror.pull(ctx, m.path, time.Now(), heads)
+	defer p.end()
+	p.adopt = m.r.adopter()
+	run(ctx, c.tree, p, out)
+	m.took(p, heads == nil)
+	return p.err
+}
+
+// equal notes that the member has what is here.
+func (m *member) equal() {
+	heads, _ := m.r.mirror.heads()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.last, m.err, m.fails = time.Now(), nil, 0
+	for i := range heads {
+		m.had[heads[i].Writer()] = heads[i].Version
+	}
+}
+
+// took notes what came of an exchange.
+func (m *member) took(p *pull, full bool) {
+	m.mu.Lock()
+	m.total.add(p.pullCounts)
+	var back []ndb.Pair
+	for w, h := range p.had {
+		if h.less(m.had[w]) {
+			back = append(back, ndb.Of("member", m.path), ndb.Of("writer", w), ndb.Of("told", m.had[w]), ndb.Of("now", h.Version))
+		}
+		m.had[w] = h.Version
+	}
+	repaired := full && p.records > 0 && !m.last.IsZero()
+	if p.err == nil {
+		m.last, m.err, m.fails = time.Now(), nil, 0
+	}
+	m.mu.Unlock()
+	if len(back) > 0 {
+		m.r.told("replay", back...)
+	}
+	if repaired {
+		m.r.told("repair", ndb.Of("member", m.path), ndb.Of("records", p.records))
+		m.r.lg.Info("repair", "member", m.path, "records", p.records)
+	}
+}
+
+// note notes that the member cannot be read, or not be believed.
+func (m *member) note(err error) {
+	var l *lie
+	lied := errors.As(err, &l)
+	m.mu.Lock()
+	m.fails++
+	known := m.err != nil && err != nil && m.err.Error() == err.Error()
+	if m.err = err; lied {
+		m.aside = time.Now().Add(asideFor)
+	}
+	m.mu.Unlock()
+	if lied {
+		m.r.told("lie", ndb.Of("member", m.path), ndb.Of("err", err))
+	} else if !known {
+		m.r.told("lost", ndb.Of("member", m.path), ndb.Of("err", err))
+	}
+}
+
+// sync exchanges with the member now, over a connection of its own.
+func (m *member) sync(ctx context.Context) error {
+	c, err := m.connect(ctx)
+	if err == nil {
+		err = m.exchange(ctx, c, nil)
+		c.close()
+	}
+	if err != nil {
+		m.note(err)
+	}
+	return err
+}
+
+// adopter gives what looks objects up in a tree that was adopted, or nil.
+func (r *Replica) adopter() func(oid store.OID) []byte {
+	r.mu.Lock()
+	tree := r.adopted
+	r.mu.Unlock()
+	if tree == nil {
+		return nil
+	}
+	return func(oid store.OID) []byte {
+		name := oid.String()
+		b, err := read(tree, "objects/"+name[:2]+"/"+name+".soif", MaxObject)
+		if err != nil || len(b) > MaxObject {
+			return nil
+		}
+		return b
+	}
+}
+
+// sorted gives the members in the order of their paths.
+func (r *Replica) sorted() (all []*member) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range r.members {
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(a, b *member) int {
+		if a.path < b.path {
+			return -1
+		}
+		return 1
+	})
+	return all
+}

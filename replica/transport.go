@@ -1,0 +1,65 @@
+package replica
+
+import (
+	"context"
+	"io"
+	iofs "io/fs"
+	"sync"
+)
+
+// readers is how many files are read from a member at a time.
+const readers = 64
+
+// run makes the requests of a pull, and those that follow, until it is done.
+func run(ctx context.Context, tree iofs.FS, p *pull, out []Request) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	slots := make(chan struct{}, readers)
+	replies := make(chan Reply)
+	over := make(chan struct{}) // nobody takes replies any more
+	defer close(over)
+	waiting := 0
+	for {
+		for _, q := range out {
+			waiting++
+			wg.Go(func() {
+				slots <- struct{}{}
+				b, err := read(tree, q.Path, q.Max)
+				<-slots
+				select {
+				case replies <- Reply{q.ID, b, err}:
+				case <-over:
+				}
+			})
+		}
+		if waiting == 0 || p.done() {
+			return
+		}
+		select {
+		case r := <-replies:
+			waiting--
+			out = p.step(r)
+		case <-ctx.Done():
+			p.fail(ctx.Err())
+			return
+		}
+	}
+}
+
+// A mostReader reads a file whole in one exchange, or one byte more than most of it.
+type mostReader interface {
+	ReadMost(name string, most int) ([]byte, error)
+}
+
+// read gives a file, or one byte more of it than is wanted.
+func read(tree iofs.FS, name string, most int) ([]byte, error) {
+	if t, ok := tree.(mostReader); ok {
+		return t.ReadMost(name, most+1)
+	}
+	f, err := tree.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, int64(most)+1))
+}
