@@ -113,7 +113,7 @@ func (c *Cache) fetch(ctx context.Context, q *request, vs []*variant, v *variant
 	if q.method == "HEAD" {
 		return c.head(ctx, q, vs, how)
 	}
-	if q.header.Has("Range") && (v == nil && c.isAlone(q) || !c.fetchesWhole(q)) {
+	if q.header.Has("Range") && (v == nil && c.isAlone(q) || !c.fetchesWhole(q) && !c.comes(q)) {
 		how.why = "range"
 		return c.pass(ctx, q, how)
 	}
@@ -144,6 +144,23 @@ func (c *Cache) isAlone(q *request) bool {
 	defer c.mu.Unlock()
 	until, ok := c.alone[q.key]
 	return ok && time.Now().Before(until)
+}
+
+// maxWhole is how large a body is that is fetched whole though only a range of it
+// was asked for.
+const maxWhole = 64 << 20
+
+// comes reports whether a body is on its way that is worth waiting for.
+func (c *Cache) comes(q *request) bool {
+	c.mu.Lock()
+	f := c.flights[q.key]
+	c.mu.Unlock()
+	if f == nil {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.state == streaming && f.length >= 0 && f.length <= maxWhole
 }
 
 // maxSkipped is how far into a body a range may begin for all of it to be fetched.

@@ -16,7 +16,6 @@ import (
 	"fmt"
 	iofs "io/fs"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/netip"
 	"os"
@@ -26,6 +25,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"harvest/cache/dns"
 	"harvest/cache/policy"
 	"harvest/cache/segment"
 	"harvest/fs/ndb"
@@ -45,6 +45,7 @@ type Cache struct {
 	mem   *memory
 	names *names
 	up    *upstream
+	dns   *dns.Resolver
 	doors doors
 	tree  *tree
 	count counters
@@ -76,6 +77,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (c *Cache, err error) 
 	c = &Cache{name: name, dir: dir, opt: opt, journal: newJournal(), flights: make(map[segment.Key]*flight), alone: make(map[segment.Key]time.Time), begun: time.Now()}
 	c.lg = c.journal.logger(lg).With("cache", name)
 	c.life, c.end = context.WithCancel(context.Background())
+	c.dns = dns.New(dns.Config{})
 	c.up = &upstream{c: c, pools: make(map[string]*pool), failed: make(map[string]failure)}
 	defer func() {
 		if err != nil {
@@ -101,6 +103,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (c *Cache, err error) 
 	if c.store, err = segment.Open(c.path("store"), segment.Options{Disk: conf.disk, Log: c.lg}); err != nil {
 		return nil, err
 	}
+	c.access.set(conf.access)
 	c.mem = newMemory(conf.memory)
 	if c.names, err = openNames(c.path("names"), c.isHeld); err != nil {
 		return nil, err
@@ -176,6 +179,11 @@ func (c *Cache) Run(ctx context.Context) error {
 		if n%5 == 0 {
 			c.doors.retry()
 		}
+		if n%60 == 59 {
+			if err := c.names.compact(c.store.Stats().Objects); err != nil {
+				c.lg.Error("names", "err", err)
+			}
+		}
 		if n%30 == 0 {
 			c.up.sweep(c.conf.Load().limits.idle)
 			c.forgetAlone()
@@ -199,6 +207,7 @@ func (c *Cache) Close() error {
 	c.doors.stop()
 	c.work.Wait()
 	c.up.close()
+	c.dns.Close()
 	var errs []error
 	if c.names != nil {
 		errs = append(errs, c.names.close())
@@ -240,6 +249,7 @@ func (c *Cache) setConfig(_ context.Context, text string) error {
 	}
 	c.conf.Store(conf)
 	c.doors.change(conf)
+	c.access.set(conf.access)
 	c.mem.resize(conf.memory)
 	c.store.Resize(conf.disk)
 	c.event("config")
@@ -248,11 +258,7 @@ func (c *Cache) setConfig(_ context.Context, text string) error {
 
 // lookupHost finds the addresses of a name.
 func (c *Cache) lookupHost(ctx context.Context, host string) ([]netip.Addr, error) {
-	all, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
-	for i := range all {
-		all[i] = all[i].Unmap()
-	}
-	return all, err
+	return c.dns.Lookup(ctx, host)
 }
 
 // forgetAlone forgets what is no longer believed.

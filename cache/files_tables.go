@@ -11,7 +11,27 @@ import (
 )
 
 func (c *Cache) tableNodes() map[string]fs.Node {
-	return map[string]fs.Node{}
+	return map[string]fs.Node{
+		"dns": fs.Stream(c.id("dns"), 0, c.writeNames),
+	}
+}
+
+// writeNames writes a line about each name that was looked up.
+func (c *Cache) writeNames(_ context.Context, w io.Writer) error {
+	now := time.Now()
+	for e := range c.dns.All() {
+		pairs := []ndb.Pair{ndb.Of("name", e.Name), ndb.Of("expires", e.Expires), ndb.Of("stale", !e.Expires.IsZero() && now.After(e.Expires)), ndb.Of("hits", e.Hits)}
+		for _, a := range e.Addrs {
+			pairs = append(pairs, ndb.Of("addr", a))
+		}
+		if e.Err != nil {
+			pairs = append(pairs, ndb.Of("err", e.Err))
+		}
+		if _, err := io.WriteString(w, ndb.Format(pairs...)+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // writeObjects writes a line about each response that is kept.

@@ -285,6 +285,9 @@ func (b *flightBody) Close() error {
 	if f.over {
 		f.signal()
 	}
+	if b.end >= 0 && b.off >= b.end && f.length <= maxWhole && !f.over {
+		f.keeps = true // the client has what it wanted; the next wants another part
+	}
 	if f.readers == 1 && f.ended && f.file != nil {
 		f.file.Drop()
 		f.file = nil
