@@ -13,7 +13,6 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
-	"github.com/nwaples/rardecode/v2"
 	"github.com/pierrec/lz4/v4"
 	"github.com/therootcompany/xz"
 
@@ -269,45 +268,6 @@ func (t tarArchive) Next() (*unpack.Header, error) {
 	}
 	return &unpack.Header{Name: h.Name, Size: h.Size, Packed: -1, Modified: h.ModTime,
 		Regular: h.Typeflag == tar.TypeReg || h.Typeflag == tar.TypeGNUSparse}, nil
-}
-
-// A rarArchive is one of rardecode.
-type rarArchive struct{ r *rardecode.Reader }
-
-func openRar(w *worker, _ *content, in *counter) (archive, func(), error) {
-	n, done := w.share()
-	r, err := rardecode.NewReader(in, rardecode.MaxDictionarySize(n))
-	return rarArchive{r}, done, rarError(err)
-}
-
-// rarError puts errors in their classes.
-func rarError(err error) error {
-	switch {
-	case errors.Is(err, rardecode.ErrArchiveEncrypted), errors.Is(err, rardecode.ErrArchivedFileEncrypted):
-		return unpack.Unread("encrypted")
-	case errors.Is(err, rardecode.ErrMultiVolume):
-		return unpack.Unread("it goes on in another volume")
-	case errors.Is(err, rardecode.ErrDictionaryTooLarge):
-		return unpack.Unread("a dictionary that is too large")
-	}
-	return err
-}
-
-func (a rarArchive) Next() (*unpack.Header, error) {
-	h, err := a.r.Next()
-	if err != nil {
-		return nil, rarError(err)
-	}
-	u := &unpack.Header{Name: strings.ReplaceAll(h.Name, `\`, "/"), Size: h.UnPackedSize, Packed: h.PackedSize, Modified: h.ModificationTime, Regular: !h.IsDir && h.Mode().IsRegular()}
-	if h.Encrypted || h.HeaderEncrypted {
-		u.Err = unpack.Unread("encrypted")
-	}
-	return u, nil
-}
-
-func (a rarArchive) Read(p []byte) (int, error) {
-	n, err := a.r.Read(p)
-	return n, rarError(err)
 }
 
 // whole opens a format whose index stands at its end.

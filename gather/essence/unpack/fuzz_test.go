@@ -3,6 +3,7 @@ package unpack
 import (
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"errors"
 	"io"
 	"os"
@@ -135,6 +136,7 @@ func FuzzZip(f *testing.F) {
 	f.Add(out.Bytes())
 	f.Add(out.Bytes()[:out.Len()-30])
 	seed(f, "7z", "7z a -tzip -mm=LZMA x.zip . >/dev/null && cat x.zip")
+	seed(f, "7z", "7z a -tzip -mm=Deflate64 x.zip . >/dev/null && cat x.zip")
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := NewZip(bytes.NewReader(b), int64(len(b)), 1<<20)
 		members(t, a, err)
@@ -142,12 +144,30 @@ func FuzzZip(f *testing.F) {
 }
 
 func FuzzSeven(f *testing.F) {
-	for _, m := range []string{"LZMA", "LZMA2", "BZip2", "Deflate", "Copy", "BCJ -m1=LZMA", "Delta:2 -m1=LZMA2"} {
+	for _, m := range []string{"LZMA", "LZMA2", "BZip2", "Deflate", "Copy", "BCJ -m1=LZMA", "Delta:2 -m1=LZMA2", "Deflate64", "BCJ2 -m1=LZMA -m2=LZMA:d16 -m3=LZMA:d16 -mb0s0:1 -mb0s1:2 -mb0s2:3"} {
 		seed(f, "7z", "7z a -mhc=off -m0="+m+" x.7z . >/dev/null && cat x.7z")
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		a, err := NewSeven(bytes.NewReader(b), int64(len(b)), 1<<20)
 		members(t, a, err)
+	})
+}
+
+// FuzzDeflate64 holds that what deflate packs is unpacked as it was, but for the last
+// code of lengths, and that anything else ends.
+func FuzzDeflate64(f *testing.F) {
+	for _, s := range []string{"", "a", strings.Repeat("the quick brown fox ", 4000), strings.Repeat("ab", 40)} {
+		f.Add([]byte(s))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		drain(t, newDeflate64(bytes.NewReader(b)), nil)
+		var packed bytes.Buffer
+		w, _ := flate.NewWriter(&packed, 6)
+		w.Write(b)
+		w.Close()
+		if got, err := io.ReadAll(newDeflate64(bytes.NewReader(packed.Bytes()))); (err != nil || !bytes.Equal(got, b)) && len(b) < 258 { // a copy of 258 has another code
+			t.Errorf("got %q, %v, want %q", got, err, b)
+		}
 	})
 }
 

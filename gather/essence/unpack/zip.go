@@ -57,11 +57,12 @@ type zipEntry struct {
 }
 
 const (
-	zipLocal  = "PK\x03\x04"
-	zipEntrys = "PK\x01\x02"
-	zipEnd    = "PK\x05\x06"
-	zip64Loc  = "PK\x06\x07"
-	zip64End  = "PK\x06\x06"
+	zipLocal   = "PK\x03\x04"
+	zipEntrys  = "PK\x01\x02"
+	zipEnd     = "PK\x05\x06"
+	zipSpanned = "PK\x07\x08"
+	zip64Loc   = "PK\x06\x07"
+	zip64End   = "PK\x06\x06"
 )
 
 // NewZip finds the directory. Decoders take no more than memory bytes.
@@ -75,7 +76,11 @@ func NewZip(r io.ReaderAt, size, memory int64) (*Zip, error) {
 		return z, nil
 	}
 	start := make([]byte, 4)
-	if _, err := r.ReadAt(start, 0); err != nil || string(start) != zipLocal {
+	_, err := r.ReadAt(start, 0)
+	switch {
+	case err == nil && string(start) == zipSpanned:
+		return nil, unread("the first volume of an archive that has its directory in the last")
+	case err != nil || string(start) != zipLocal:
 		return nil, damaged("no directory of zip")
 	}
 	return z, nil
@@ -361,6 +366,8 @@ func (z *Zip) decoder(e *zipEntry, in io.Reader) (io.ReadCloser, error) {
 		return io.NopCloser(in), nil
 	case 8:
 		return flate.NewReader(in), nil
+	case 9:
+		return io.NopCloser(newDeflate64(in)), nil
 	case 12:
 		return io.NopCloser(bzip2.NewReader(in)), nil
 	case 14:
@@ -384,7 +391,30 @@ func (z *Zip) decoder(e *zipEntry, in io.Reader) (io.ReadCloser, error) {
 		x, err := xz.NewReader(in, uint32(min(z.memory, 1<<30)))
 		return io.NopCloser(x), err
 	}
-	return nil, unread("method %d of zip", e.method)
+	return nil, unread("%smethod %d of zip", zipMethods(e.method), e.method)
+}
+
+// zipMethods names the methods that are not read.
+func zipMethods(m uint16) string {
+	switch m {
+	case 1:
+		return "shrunk, "
+	case 2, 3, 4, 5:
+		return "reduced, "
+	case 6:
+		return "imploded, "
+	case 94:
+		return "MP3, "
+	case 96:
+		return "JPEG, "
+	case 97:
+		return "WavPack, "
+	case 98:
+		return "PPMd, "
+	case 99:
+		return "encrypted, "
+	}
+	return ""
 }
 
 // newZstd reads zstd in one goroutine, within memory.
