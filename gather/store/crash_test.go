@@ -283,7 +283,8 @@ func TestKill(t *testing.T) {
 	dir := t.TempDir()
 	var acked [workers]int
 	killed, early := 0, 0
-	for start := time.Now(); killed < n && time.Since(start) < limit; killed++ {
+	working := func() bool { return slices.Max(acked[:]) > 0 } // it is late on a busy machine
+	for start := time.Now(); killed < n && time.Since(start) < limit || killed < 10*n && !working(); killed++ {
 		if !life(t, r, dir, &acked) {
 			early++
 		}
