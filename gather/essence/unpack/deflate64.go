@@ -154,6 +154,9 @@ func (d *deflate64) dynamic() {
 		s := d.code(&code)
 		v, times := byte(s), 1
 		switch s {
+		case -1:
+			d.err = damaged("a code that is none")
+			return
 		case 16:
 			if i == 0 {
 				d.err = damaged("a length before the first")
