@@ -174,6 +174,12 @@ type Aborter interface {
 	Abort()
 }
 
+// A Sized is a Handle that knows how long what it reads is, as that of a Made
+// file may: it stays so while it is open.
+type Sized interface {
+	Size() int64
+}
+
 // ID makes a Path of the keys that identify a thing. It is the same in every
 // run and machine (FNV-1a over the parts, each closed by a NUL, with
 // splitmix64's finalizer), never reserved, and of 64 bits: among a million

@@ -44,6 +44,7 @@ func (s snapshot) ReadAt(_ context.Context, p []byte, off int64) (int, error) {
 func (snapshot) WriteAt(context.Context, []byte, int64) (int, error) {
 	return 0, iofs.ErrPermission
 }
+func (s snapshot) Size() int64               { return s.r.Size() }
 func (snapshot) Flush(context.Context) error { return nil }
 func (snapshot) Close() error                { return nil }
 

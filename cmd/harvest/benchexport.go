@@ -53,18 +53,10 @@ func (s *benchServer) gatherdCost(addr, lines string) (c streamCost, err error) 
 	if c.bytes, err = talk(addr, lines); err != nil { // what is kept ready is so now
 		return c, err
 	}
-	before, err := processCPU(s.cmd)
-	if err != nil {
-		return c, err
-	}
-	reads := readsOf(c.bytes)
-	for range reads {
-		if _, err := talk(addr, lines); err != nil {
-			return c, err
-		}
-	}
-	after, err := processCPU(s.cmd)
-	c.cpu = (after - before) / time.Duration(reads)
+	c.cpu, err = s.median(readsOf(c.bytes), func() error {
+		_, err := talk(addr, lines)
+		return err
+	})
 	return c, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -150,20 +151,40 @@ func (s *benchServer) cost(ctx context.Context, path string) (c streamCost, err 
 	if err := copyFile(ctx, count, f); err != nil { // what is kept ready is so now
 		return c, err
 	}
-	before, err := processCPU(s.cmd)
-	if err != nil {
-		return c, err
-	}
-	reads := readsOf(c.bytes)
-	for range reads {
+	c.cpu, err = s.median(readsOf(c.bytes), func() error {
 		c.bytes = 0
-		if err := copyFile(ctx, count, f); err != nil {
-			return c, err
-		}
-	}
-	after, err := processCPU(s.cmd)
-	c.cpu = (after - before) / time.Duration(reads)
+		return copyFile(ctx, count, f)
+	})
 	return c, err
+}
+
+// costRounds are the parts that readings are measured in.
+const costRounds = 10
+
+// median is what one of so many readings takes the server: that of the middle
+// one of ten rounds, so that what others do to the machine's caches meanwhile
+// counts less.
+func (s *benchServer) median(reads int, read func() error) (time.Duration, error) {
+	rounds := min(costRounds, reads)
+	all := make([]time.Duration, rounds)
+	for i := range all {
+		before, err := processCPU(s.cmd)
+		if err != nil {
+			return 0, err
+		}
+		for range reads / rounds {
+			if err := read(); err != nil {
+				return 0, err
+			}
+		}
+		after, err := processCPU(s.cmd)
+		if err != nil {
+			return 0, err
+		}
+		all[i] = (after - before) / time.Duration(reads/rounds)
+	}
+	slices.Sort(all)
+	return all[rounds/2], nil
 }
 
 // readsOf is how often a stream of so many bytes is read: often enough for the

@@ -248,9 +248,14 @@ func (c *conn) deadline(t time.Time) {
 // A reader is the goroutine that reads requests. One that comes alone it runs
 // itself, which saves waking another; should that take longer than handOver,
 // a new reader takes its place, and it ends with the request.
+//
+// What watches for that is a timer, which is set anew only once it has run out:
+// setting one may wake a thread, and a request seldom takes as long as that.
 type reader struct {
 	c      *conn
 	state  atomic.Int32
+	began  atomic.Int64 // when the request that runs did, of the process's clock
+	armed  atomic.Bool  // the timer is running
 	timer  *time.Timer
 	passed bool // the place is taken
 }
@@ -266,11 +271,10 @@ const (
 // startReader makes a new reader. There is none, or it is busy.
 func (c *conn) startReader() {
 	rd := &reader{c: c}
+	rd.timer = time.AfterFunc(time.Hour, rd.late)
 	c.work.Go(func() {
 		err := rd.loop()
-		if rd.timer != nil {
-			rd.timer.Stop()
-		}
+		rd.timer.Stop()
 		if !rd.passed {
 			c.ended <- err
 		}
@@ -280,29 +284,52 @@ func (c *conn) startReader() {
 // run runs a request that is free. It tells whether reading goes on.
 func (rd *reader) run(r *request) bool {
 	c := rd.c
+	rd.began.Store(int64(time.Since(c.srv.started)))
 	rd.state.Store(busy)
-	if rd.timer == nil {
-		rd.timer = time.AfterFunc(handOver, func() {
-			if rd.state.CompareAndSwap(busy, passedOn) {
-				c.startReader()
-			}
-		})
-	} else {
-		rd.timer.Reset(handOver)
-	}
+	rd.arm(handOver)
 	m, buf, n := c.run(r)
 	r.cancel()
 	rd.passed = !rd.state.CompareAndSwap(busy, reading)
-	rd.timer.Stop()
 	// While it reads on, what it has to say goes out before it waits.
 	c.finish(r, m, buf, n, true, rd.passed)
 	return !rd.passed
+}
+
+// arm sets the timer unless it is.
+func (rd *reader) arm(d time.Duration) {
+	if !rd.armed.Swap(true) {
+		rd.timer.Reset(d)
+	}
+}
+
+// late starts a new reader if this one is busy for too long.
+func (rd *reader) late() {
+	rd.armed.Store(false)
+	if rd.state.Load() != busy {
+		return // what runs next sets the timer
+	}
+	ran := time.Since(rd.c.srv.started) - time.Duration(rd.began.Load())
+	if ran < handOver {
+		rd.arm(handOver - ran)
+	} else if rd.state.CompareAndSwap(busy, passedOn) {
+		rd.c.startReader()
+	}
+}
+
+// idle stops the timer before the reader waits: nothing runs.
+func (rd *reader) idle() {
+	if rd.timer.Stop() {
+		rd.armed.Store(false)
+	}
 }
 
 // loop reads requests until the connection ends or another reads.
 func (rd *reader) loop() error {
 	c := rd.c
 	for {
+		if c.br.Buffered() == 0 {
+			rd.idle()
+		}
 		size, err := c.frame()
 		if err != nil {
 			return err
@@ -377,7 +404,9 @@ func cut(err error) error {
 	return err
 }
 
-// backlog waits until there is memory for a message of the size.
+// backlog waits until there is memory for a message of the size. When no more
+// is read, what has come with what was read is taken still: a client sends at
+// once what belongs together.
 func (c *conn) backlog(size int) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -389,7 +418,7 @@ func (c *conn) backlog(size int) error {
 			c.changed.Wait()
 		}
 	}
-	if c.closing {
+	if c.closing && (c.dead || size > c.br.Buffered()) {
 		return os.ErrDeadlineExceeded
 	}
 	return nil
@@ -609,7 +638,7 @@ func (c *conn) dispatch(r *request) bool {
 		c.finish(r, m, buf, n, false, false)
 		return false
 	}
-	if !r.live && c.running < c.srv.limits.Running && c.br.Buffered() == 0 {
+	if !r.live && c.running < c.srv.limits.Running && !c.heavyNext() {
 		c.running++
 		c.enter(r)
 		c.mu.Unlock()
@@ -618,6 +647,23 @@ func (c *conn) dispatch(r *request) bool {
 	c.start(r)
 	c.mu.Unlock()
 	return false
+}
+
+// heavyRead is a Tread that is worth another thread.
+const heavyRead = 32 << 10
+
+// heavyNext tells whether what has arrived after this request is work that
+// another thread had better do meanwhile.
+func (c *conn) heavyNext() bool {
+	n := c.br.Buffered()
+	if n == 0 {
+		return false
+	}
+	h, err := c.br.Peek(min(n, putHeader))
+	if err != nil || len(h) < putHeader {
+		return len(h) < 5 || h[4] == proto.Tread || h[4] == proto.Twrite
+	}
+	return h[4] == proto.Twrite || h[4] == proto.Tread && le.Uint32(h[19:]) >= heavyRead
 }
 
 func (c *conn) join(r *request, fid uint32, o order) {

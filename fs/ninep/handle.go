@@ -54,6 +54,10 @@ func (f *file) Open(ctx context.Context, m fs.Mode) (fs.Handle, error) {
 	var open, stat *call
 	fid, err := f.c.at(ctx, f.path, true, func(fid uint32) []*call {
 		open = openCall(fid, openByte(m))
+		if f.c.ours && f.st.Kind == fs.Made {
+			stat = f.c.statCall(fid) // how long it is, which saves asking for what is past its end
+			return []*call{open, stat}
+		}
 		return []*call{open}
 	})
 	if err != nil {
@@ -61,7 +65,11 @@ func (f *file) Open(ctx context.Context, m fs.Mode) (fs.Handle, error) {
 	}
 	r := open.reply.(*proto.ROpen)
 	if r.Qid.Uid == f.st.Path {
-		return f.handle(fid, m, r.Iounit), nil
+		h := f.handle(fid, m, r.Iounit)
+		if stat != nil {
+			h.measure(&stat.reply.(*proto.RStat).Stat)
+		}
+		return h, nil
 	}
 	// The open fid is another file: that which a clone has made, or the one
 	// that has the name now.
@@ -93,6 +101,7 @@ type handle struct {
 	unit   int  // bytes of a Tread or Twrite at most
 	append bool // writes go to the end, which this side has to find
 	pipe   bool // Treads may be sent before it is known that they are wanted
+	sized  bool // st.Size is how long it is, and stays so
 
 	seq   sync.Mutex // what is read ahead; held while waiting for it
 	next  int64      // where a read in sequence would begin
@@ -129,6 +138,14 @@ func (f *file) handle(fid uint32, m fs.Mode, iounit uint32) *handle {
 	return h
 }
 
+// measure notes what a stat of the open fid tells: there, what is made and has
+// a length is Plain.
+func (h *handle) measure(p *proto.Stat) {
+	if st := h.c.stat(p); st.Path == h.st.Path && st.Kind == fs.Plain {
+		h.st.Size, h.sized = st.Size, true
+	}
+}
+
 // ReadAt reads.
 func (h *handle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if off < 0 {
@@ -136,6 +153,12 @@ func (h *handle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	}
 	if len(p) == 0 {
 		return 0, nil
+	}
+	if h.sized {
+		if off >= h.st.Size {
+			return 0, io.EOF
+		}
+		p = p[:min(int64(len(p)), h.st.Size-off)]
 	}
 	if h.pipe && h.seq.TryLock() {
 		n, err := h.sequence(ctx, p, off)

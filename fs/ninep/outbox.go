@@ -64,6 +64,7 @@ type outbox struct {
 	msgs    int
 	writing bool
 	err     error
+	wide    bool      // the kernel was asked to take much at a time
 	set     time.Time // when the write deadline was set last
 	spare   []byte
 	vec     net.Buffers
@@ -191,9 +192,30 @@ func (o *outbox) fail(err error) {
 	o.room.Broadcast()
 }
 
+// wideFrom is a reply that is worth a wide socket.
+const wideFrom = 128 << 10
+
+// widen has the kernel take a long reply at once from here on. By itself a unix
+// socket takes 208 KiB, and a reply of a MiB would wake this side five times. A
+// TCP socket grows as it needs. Only the writer calls it.
+func (o *outbox) widen(q []segment) {
+	u, ok := o.nc.(*net.UnixConn)
+	if !ok || o.wide {
+		return
+	}
+	for _, s := range q {
+		if len(s.b) >= wideFrom {
+			o.wide = true
+			u.SetWriteBuffer(MaxMsize / 2) // the kernel doubles it; it goes without, too
+			return
+		}
+	}
+}
+
 // write writes all of q. The deadline is of progress: as long as some bytes
 // leave in writeWait, it goes on.
 func (o *outbox) write(q []segment) (int, error) {
+	o.widen(q)
 	if len(q) == 1 {
 		rest := q[0].b
 		return o.progress(func() (int, bool, error) {

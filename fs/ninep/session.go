@@ -550,6 +550,14 @@ func (h *heap) room(_ context.Context, n int) ([]byte, error) {
 
 const firstRead = 8 << 10 // bytes tried first where a file does not tell its size
 
+// size is how long the file is, if that is known.
+func (o *opened) size(n fs.Node) (int64, bool) {
+	if z, ok := o.h.(fs.Sized); ok {
+		return z.Size(), true
+	}
+	return n.Stat().Size, o.kind == fs.Plain
+}
+
 // read reads up to count bytes into space, and tells how many.
 func (s *session) read(ctx context.Context, n uint32, off uint64, count uint32, mem space) (int, error) {
 	f, err := s.fid(n)
@@ -572,19 +580,17 @@ func (s *session) read(ctx context.Context, n uint32, off uint64, count uint32, 
 		return 0, iofs.ErrInvalid
 	}
 	first := min(want, firstRead)
-	switch o.kind {
-	case fs.Live:
+	if o.kind == fs.Live {
 		want = first // a record; what does not fit comes next
-	case fs.Plain:
-		// Its size is known. A read past the end asks for a little: the
-		// file may have another version by now.
-		if size := f.at.node.Stat().Size - int64(off); size > 0 {
-			want = int(min(int64(want), size))
-			first = want
+	} else if size, ok := o.size(f.at.node); ok {
+		// A read past the end asks for a little: the file may have another
+		// version by now.
+		if size > int64(off) {
+			want = int(min(int64(want), size-int64(off)))
 		} else {
 			want = min(want, 512)
-			first = want
 		}
+		first = want
 	}
 	for k := 0; ; first = min(want, 4*first) {
 		p, err := mem.room(ctx, first)
@@ -687,6 +693,14 @@ func (v service) Stat(c go9p.Conn, t *proto.TStat) (proto.FCall, error) {
 		return rerror(t.Tag, ename(err)), nil
 	}
 	st := s.srv.stat(f.at.name, f.at.node)
+	if f.open != nil && f.open.kind == fs.Made {
+		if size, ok := f.open.size(f.at.node); ok {
+			st.Length = uint64(size)
+			if !s.srv.unmark {
+				st.Dev = uint32(fs.Plain) // as it was opened, it has a length
+			}
+		}
+	}
 	if statLen(&st)+9 > int(s.msize) {
 		return rerror(t.Tag, ename(syscall.ENAMETOOLONG)), nil
 	}

@@ -411,13 +411,13 @@ func (c collection) Open(ctx context.Context, m fs.Mode) (fs.Handle, error) {
 		return nil, err
 	}
 	if !c.packed {
-		return &snapshotHandle{sn, sn.ReadAt}, nil
+		return &snapshotHandle{sn, sn.Size(), sn.ReadAt}, nil
 	}
 	if err := sn.settle(); err != nil {
 		return nil, errors.Join(err, sn.Close())
 	}
-	if sn.Ready() >= 0 {
-		return &snapshotHandle{sn, sn.ReadZstdAt}, nil
+	if n := sn.Ready(); n >= 0 {
+		return &snapshotHandle{sn, n, sn.ReadZstdAt}, nil
 	}
 	h, err := fs.Stream(c.Stat().Path, 0, sn.WriteZstd).Open(ctx, m)
 	if err != nil {
@@ -429,8 +429,12 @@ func (c collection) Open(ctx context.Context, m fs.Mode) (fs.Handle, error) {
 // snapshotHandle reads a snapshot.
 type snapshotHandle struct {
 	sn   *Snapshot
+	size int64
 	read func(p []byte, off int64) (int, error)
 }
+
+// Size is how long the stream is.
+func (h *snapshotHandle) Size() int64 { return h.size }
 
 func (h *snapshotHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if off < 0 {

@@ -73,6 +73,9 @@ func (w *whole) ReadAt(ctx context.Context, p []byte, off int64) (n int, err err
 	return n, err
 }
 
+// Size is that of the head, what is between, and the tail.
+func (w *whole) Size() int64 { return int64(len(w.head)) + w.size + int64(len(w.tail)) }
+
 func (w *whole) WriteAt(context.Context, []byte, int64) (int, error) { return 0, iofs.ErrPermission }
 func (w *whole) Flush(context.Context) error                         { return nil }
 func (w *whole) Close() error                                        { return w.sn.Close() }
