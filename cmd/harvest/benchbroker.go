@@ -83,7 +83,10 @@ func (b *brokerBench) run(ctx context.Context, dirs []string, std std) (err erro
 	if err := b.load(ctx, work, std); err != nil {
 		return err
 	}
-	return b.ask(ctx, work, queries, std)
+	if err := b.ask(ctx, work, queries, std); err != nil {
+		return err
+	}
+	return b.live(ctx, work, queries, std)
 }
 
 // gather fills the store of the Gatherer, unless it is there. It gets its name

@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"iter"
 	"log/slog"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"harvest/gather/soif"
 	"harvest/gather/store"
@@ -185,6 +187,14 @@ func pieces(text string, n int) (out []string) {
 	return out
 }
 
+// pieceTime is one between 1995 and 2020, in no order.
+func pieceTime(at string) string {
+	h := fnv.New32a()
+	h.Write([]byte(at))
+	begin := time.Date(1995, 1, 1, 0, 0, 0, 0, time.UTC).Unix()
+	return strconv.FormatInt(begin+int64(h.Sum32())%(25*365*24*3600), 10)
+}
+
 // pieceChange is the summary of a piece, dated long ago and to live for long.
 func pieceChange(name string, i int, text string) store.Change {
 	at := fmt.Sprintf("file:///%s#%d", (&url.URL{Path: name}).EscapedPath(), i)
@@ -192,7 +202,7 @@ func pieceChange(name string, i int, text string) store.Change {
 	title := bench.Fields(text)[0].Text
 	for _, a := range [][2]string{
 		{"Type", "Text"}, {"Title", strings.TrimSpace(title)}, {"File-Size", strconv.Itoa(len(text))},
-		{"Update-Time", "1000000000"}, {"Last-Modification-Time", "1000000000"}, {"Time-to-Live", "3000000000"}, {"Refresh-Rate", "604800"},
+		{"Update-Time", "1000000000"}, {"Last-Modification-Time", pieceTime(at)}, {"Time-to-Live", "3000000000"}, {"Refresh-Rate", "604800"},
 		{"Gatherer-Name", benchName}, {"Gatherer-Host", "localhost"}, {"Gatherer-Version", version}, {"Full-Text", text},
 	} {
 		o.Add(a[0], []byte(a[1]))
