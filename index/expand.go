@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -600,6 +601,9 @@ func (s *searcher) keysIter(n *node) docIter {
 		}
 		return s.anyOf(s.lists)
 	}
+	if it, ok := s.between(d, n); ok || !s.alive() {
+		return cmp.Or[docIter](it, noneIter{})
+	}
 	prefix := appendKey(nil, n.attr)
 	c := d.Cursor()
 	for c.Seek(append(bytes.Clone(prefix), n.keys.low...)); c.Next(); {
@@ -641,10 +645,7 @@ func (s *searcher) anyOf(lists []list) docIter {
 		}
 		return noneIter{}
 	}
-	b := s.run.bits.get()
-	size := int(s.run.part.docs+63) / 64
-	b.set = slices.Grow(b.set[:0], size)[:size]
-	clear(b.set)
+	b := s.run.empty()
 	s.each(lists, false, func(r *reader) {
 		for r.Doc() != posting.End {
 			docs, _ := r.Block()
@@ -654,8 +655,7 @@ func (s *searcher) anyOf(lists []list) docIter {
 			r.NextBlock()
 		}
 	})
-	b.n = b.set.count()
-	b.doc = b.set.next(0)
+	b.settle()
 	return b
 }
 

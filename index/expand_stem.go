@@ -13,6 +13,8 @@ type aside struct {
 	mu    sync.Mutex
 	long  []uint32 // ordinals of words that are cut, once known
 	known bool     // of long
+
+	orders map[orderName]*ordered
 }
 
 // stem looks up the words with a stem.

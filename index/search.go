@@ -288,15 +288,19 @@ func (s *searcher) ready() {
 
 // collect runs the plan over all parts.
 func (s *searcher) collect(root *node) {
+	sets := s.opt.Rank == RankBM25 && s.opt.External == nil && comparisonsOnly(root) && !s.extra()
 	flat := s.opt.Rank == RankBM25 && disjunction(root) && !s.extra()
 	for i := range s.view.parts {
 		if !s.alive() {
 			return
 		}
 		s.run.begin(&s.view.parts[i], i)
-		if flat {
+		switch {
+		case sets:
+			s.takeSet(s.setOf(root))
+		case flat:
 			s.best(root)
-		} else {
+		default:
 			s.walk(root)
 		}
 		sum := 0.0
