@@ -9,6 +9,7 @@ import (
 
 	"harvest/cache/http1"
 	"harvest/cache/policy"
+	"harvest/cache/segment"
 	"harvest/fs/ndb"
 )
 
@@ -104,6 +105,9 @@ func (c *Cache) freshen(q *request, vs []*variant, v *variant, p *policy.Respons
 
 // fetch answers with what the server says; nil to look again.
 func (c *Cache) fetch(ctx context.Context, q *request, vs []*variant, v *variant, p *policy.Response, how outcome) *answer {
+	if c.landing(ctx, q.key) {
+		return nil
+	}
 	if v != nil {
 		how.how = "expired"
 		if how.why == "request no-cache" || how.why == "request max-age" || how.why == "request min-fresh" {
@@ -129,6 +133,31 @@ func (c *Cache) fetch(ctx context.Context, q *request, vs []*variant, v *variant
 		how.how = "collapsed"
 	}
 	return c.fromFlight(ctx, q, f, v, p, how)
+}
+
+// landing waits for a body that is all here and is being kept: who has read it
+// already may be asking again, and is to find it. It reports whether there was one.
+func (c *Cache) landing(ctx context.Context, k segment.Key) bool {
+	c.mu.Lock()
+	f := c.flights[k]
+	c.mu.Unlock()
+	if f == nil {
+		return false
+	}
+	for waited := false; ; waited = true {
+		f.mu.Lock()
+		over := f.ended || f.state != streaming || f.length < 0 || f.size < f.length
+		moved := f.moved
+		f.mu.Unlock()
+		if over {
+			return waited
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 func (q *request) informIf(first bool) func(*http1.Response) {
@@ -303,7 +332,11 @@ func (c *Cache) afterFailure(ctx context.Context, q *request, v *variant, p *pol
 	if bad || errors.Is(err, errForeign) { // the server has an answer, which was not for this client
 		return c.pass(ctx, q, how)
 	}
-	return c.unanswered(q, err)
+	a := c.unanswered(q, err)
+	if v != nil && a.status == 502 { // what is kept must not be used unasked (RFC 9111, 5.2.2.2)
+		a.status, a.reason = 504, statusText(504)
+	}
+	return a
 }
 
 // unanswered is what a client gets when the server gave nothing.
@@ -328,7 +361,7 @@ func (c *Cache) unanswered(q *request, err error) *answer {
 // head asks the server for a head. What it says of what is kept counts
 // (RFC 9111, 4.3.5).
 func (c *Cache) head(ctx context.Context, q *request, vs []*variant, how outcome) *answer {
-	x, err := c.ask(ctx, q, c.outgoing(q, nil, true))
+	x, err := c.ask(ctx, q, c.outgoing(q, nil, all))
 	if err != nil {
 		v, p, _ := selected(vs, q.header)
 		return c.afterFailure(ctx, q, v, p, notReached(err), how)
@@ -378,7 +411,7 @@ func (c *Cache) pass(ctx context.Context, q *request, how outcome) *answer {
 	if policy.OnlyIfCached(q.header) && (q.method == "GET" || q.method == "HEAD") {
 		return failing(504, how.how, "not in the cache")
 	}
-	x, err := c.ask(ctx, q, c.outgoing(q, nil, true))
+	x, err := c.ask(ctx, q, c.outgoing(q, nil, all))
 	if err != nil {
 		return c.unanswered(q, notReached(err))
 	}

@@ -26,6 +26,7 @@ type flight struct {
 	selp *policy.Response // of sel
 	why  string           // the reason for asking
 	solo bool             // it is not for others
+	with conditions       // of who began it
 
 	unwanted atomic.Bool // what it brings is not kept: the URL was purged meanwhile
 	cancel   context.CancelFunc
@@ -97,7 +98,11 @@ func (c *Cache) join(q *request, vs []*variant, sel *variant, selp *policy.Respo
 			}
 		}
 	}
-	f = &flight{c: c, was: vs, sel: sel, selp: selp, why: why, solo: solo, moved: make(chan struct{}), readers: 1, length: -1}
+	with := none
+	if len(vs) == 0 && (q.header.Has("If-None-Match") || q.header.Has("If-Modified-Since")) {
+		solo, with = true, validators // the answer may be good for this client only
+	}
+	f = &flight{c: c, with: with, was: vs, sel: sel, selp: selp, why: why, solo: solo, moved: make(chan struct{}), readers: 1, length: -1}
 	own := *q
 	own.body, own.inform = nil, nil
 	f.q = &own
@@ -200,7 +205,7 @@ func (f *flight) run(ctx context.Context) {
 		}
 		add = policy.Conditions(f.selp, all)
 	}
-	o := f.c.outgoing(f.q, add, false)
+	o := f.c.outgoing(f.q, add, f.with)
 	o.inform = func(p *http1.Response) {
 		f.mu.Lock()
 		f.early = append(f.early, p)
@@ -346,7 +351,7 @@ func (f *flight) revalidate(p *policy.Response) {
 		if !r.Validated(p.Header, v == f.sel || f.sel == nil && len(f.was) == 1) {
 			continue
 		}
-		n, err := f.c.refresh(f.q.key, v, r.Refreshed(p.Header, p.Asked, p.Came), reason)
+		n, err := f.renew(v, r.Refreshed(p.Header, p.Asked, p.Came), reason)
 		if err != nil {
 			f.c.lg.Warn("validate", "url", f.q.url, "err", err)
 			f.c.dropped(f.q.key, v)
@@ -365,6 +370,25 @@ func (f *flight) revalidate(p *policy.Response) {
 	}
 	f.ended = true
 	f.signal()
+}
+
+// renew keeps a variant as a 304 has it. One that was made for other requests is good
+// for this one too: it is kept once more, for those like it.
+func (f *flight) renew(v *variant, p *policy.Response, reason string) (*variant, error) {
+	if p.Selects(f.q.header) {
+		return f.c.refresh(f.q.key, v, p, reason)
+	}
+	p.Selecting = policy.Selecting(p.Header, f.q.header)
+	meta := appendMeta(nil, p, reason)
+	ref, err := f.c.store.Copy(v.ref, meta, p.Came)
+	if err != nil {
+		return nil, err
+	}
+	n, err := newVariant(ref, meta, v.size, v.body, f.c.conf.Load().rules)
+	if err == nil {
+		f.c.admit(f.q.key, n, func(old *policy.Response) bool { return old.Selects(f.q.header) })
+	}
+	return n, err
 }
 
 // errForeign is a 304 that is about nothing that is kept.

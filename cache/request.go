@@ -95,11 +95,11 @@ func (c *Cache) via() string {
 }
 
 // outgoing is the request as it goes on, with fields added to its own.
-func (c *Cache) outgoing(q *request, add http1.Header, conditional bool) *outgoing {
+func (c *Cache) outgoing(q *request, add http1.Header, with conditions) *outgoing {
 	o := &outgoing{location: q.location, method: q.method, body: q.body, length: q.length, expect: q.expect, dial: q.dial, host: q.host, inform: q.inform}
 	o.header = make(http1.Header, 0, len(q.header)+len(add)+2)
 	for _, f := range q.header {
-		if !droppedField(f.Name) && (conditional || !conditionField(f.Name)) {
+		if !droppedField(f.Name) && (with == all || !rangeField(f.Name)) && (with >= validators || !validatorField(f.Name)) {
 			o.header = append(o.header, f)
 		}
 	}
@@ -120,15 +120,21 @@ func droppedField(name string) bool {
 	return false
 }
 
-// conditionField reports fields that ask for less than the whole response, which is
-// what a cache wants to have.
-func conditionField(name string) bool {
-	for _, f := range [...]string{"If-None-Match", "If-Modified-Since", "If-Range", "Range"} {
-		if strings.EqualFold(f, name) {
-			return true
-		}
-	}
-	return false
+// conditions say which of a client's own go on to the server.
+type conditions int
+
+const (
+	none       conditions = iota
+	validators            // whether it has what the client has
+	all                   // and what part of it is wanted
+)
+
+func validatorField(name string) bool {
+	return strings.EqualFold(name, "If-None-Match") || strings.EqualFold(name, "If-Modified-Since")
+}
+
+func rangeField(name string) bool {
+	return strings.EqualFold(name, "Range") || strings.EqualFold(name, "If-Range")
 }
 
 // failing is an answer that is made here.

@@ -149,6 +149,9 @@ func (f *flight) finish(err error, x *exchange) {
 			f.c.lg.Warn("keep", "url", f.q.url, "err", kerr)
 			f.event("not kept", kerr)
 		}
+		if f.unwanted.Load() { // purged just now
+			f.c.purge(f.q.key)
+		}
 	}
 	if err != nil {
 		f.event("cut", err)

@@ -192,25 +192,28 @@ func (s *Store) Forget(ref Ref) { s.drop(entry{key: ref.key, seq: ref.seq}) }
 // Refresh keeps an object anew with other meta, in place of what it was, and
 // returns what it is found by from then on.
 func (s *Store) Refresh(ref Ref, meta []byte, came time.Time) (Ref, error) {
+	to, err := s.Copy(ref, meta, came)
+	if err == nil {
+		s.Forget(ref)
+	}
+	return to, err
+}
+
+// Copy keeps the body of an object with other meta as one more of its key.
+func (s *Store) Copy(ref Ref, meta []byte, came time.Time) (Ref, error) {
 	o, err := s.Open(ref)
 	if err != nil {
 		return Ref{}, err
 	}
 	defer o.Close()
-	var to Ref
 	if o.f != o.g.f {
-		to, err = s.link(o, meta, came)
-	} else {
-		body := make([]byte, o.Size)
-		if n, rerr := o.ReadAt(body, 0); int64(n) < o.Size {
-			return Ref{}, rerr
-		}
-		to, err = s.Put(ref.key, meta, body, came)
+		return s.link(o, meta, came)
 	}
-	if err == nil {
-		s.Forget(ref)
+	body := make([]byte, o.Size)
+	if n, err := o.ReadAt(body, 0); int64(n) < o.Size {
+		return Ref{}, err
 	}
-	return to, err
+	return s.Put(ref.key, meta, body, came)
 }
 
 // link keeps an object anew whose body is in a file of its own: under another name.
