@@ -228,7 +228,7 @@ func (c *Cache) fromFlight(ctx context.Context, q *request, f *flight, v *varian
 		if !r.Selects(q.header) {
 			return nil
 		}
-		how.how, how.server = "validated", 304
+		how.how, how.server, how.asked = "validated", 304, f.from
 		return c.hit(q, kept, r, reason, how)
 	case alone:
 		x := f.own()
@@ -254,7 +254,7 @@ func (c *Cache) fromFlight(ctx context.Context, q *request, f *flight, v *varian
 // fromStream answers with a body that is still coming.
 func (c *Cache) fromStream(ctx context.Context, q *request, f *flight, how outcome) *answer {
 	now := time.Now()
-	how.server, how.stored = f.p.Status, true
+	how.server, how.stored, how.asked = f.p.Status, true, f.from
 	v := &variant{size: f.length}
 	life, _ := c.conf.Load().rules.Lifetime(f.p)
 	v.came = f.p.Came.UnixNano()
@@ -423,7 +423,7 @@ func (c *Cache) pass(ctx context.Context, q *request, how outcome) *answer {
 
 // fromServer is the answer as the server gives it.
 func (c *Cache) fromServer(q *request, x *exchange, how outcome) *answer {
-	how.server = x.Status
+	how.server, how.asked = x.Status, x.from
 	a := &answer{status: x.Status, reason: x.Reason, outcome: how}
 	a.header = x.Header.Forwarded()
 	if q.method != "HEAD" {
@@ -446,6 +446,9 @@ func (c *Cache) ask(ctx context.Context, q *request, o *outgoing) (*exchange, er
 	c.count.asked.Add(1)
 	if q.scheme != "http" && q.scheme != "https" {
 		return c.askOther(ctx, o)
+	}
+	if t := c.near.neighbors(); t != nil && q.dial == "" && q.door != "accel" {
+		return c.askNeighbors(ctx, t, q, o)
 	}
 	return c.up.do(ctx, o)
 }

@@ -46,6 +46,7 @@ type Cache struct {
 	names *names
 	up    *upstream
 	dns   *dns.Resolver
+	near  hierarchy
 	doors doors
 	tree  *tree
 	count counters
@@ -162,6 +163,8 @@ func (c *Cache) Run(ctx context.Context) error {
 	c.event("start", ndb.Of("objects", c.store.Stats().Objects))
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	c.near.start(c)
+	defer c.near.stop()
 	c.doors.start(c)
 	defer c.doors.stop()
 	tick := time.NewTicker(time.Second)
@@ -249,6 +252,9 @@ func (c *Cache) setConfig(_ context.Context, text string) error {
 	}
 	c.conf.Store(conf)
 	c.doors.change(conf)
+	if err := c.near.change(conf); err != nil {
+		c.lg.Error("neighbours", "err", err)
+	}
 	c.access.set(conf.access)
 	c.mem.resize(conf.memory)
 	c.store.Resize(conf.disk)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"harvest/cache/http1"
+	"harvest/cache/neighbor"
 	"harvest/cache/policy"
 	"harvest/fs/ndb"
 )
@@ -36,7 +37,7 @@ type config struct {
 	limits   limits
 	name     string // in Via and CDN-Loop; "" is the cache's own
 	access   string // which requests the log has: all, misses or none
-	neverGo  []*regexp.Regexp
+	direct   neighbor.Rules
 	icp      netip.AddrPort // where neighbours ask us; zero: nowhere
 	icpRules []netRule
 }
@@ -149,8 +150,8 @@ func (c *config) entry(e ndb.Entry, seen map[string]int) error {
 		return c.urlRules(e)
 	case "parent", "sibling":
 		return c.neighbor(e)
-	case "never-direct":
-		return c.patterns(e, &c.neverGo)
+	case "direct":
+		return c.directRules(e)
 	case "icp":
 		return c.icpDoor(e)
 	case "quick":
@@ -201,7 +202,7 @@ func (c *config) setting(e ndb.Entry, p ndb.Pair) (err error) {
 			err = e.Errorf(p, "access: '%s' is none of all, misses and none", p.Value)
 		}
 	default:
-		err = e.Errorf(p, "unknown key '%s'; there are listen, accel, client, egress, life, nocache, url, parent, sibling, never-direct, icp, quick, limit, "+
+		err = e.Errorf(p, "unknown key '%s'; there are listen, accel, client, egress, life, nocache, url, parent, sibling, direct, icp, quick, limit, "+
 			"memory, disk, object, stale, negative, failures, ports, connect, targets, name and access", p.Key)
 	}
 	return err
@@ -486,8 +487,7 @@ type neighborConfig struct {
 	parent  bool
 	weight  int
 	domains []string // those it is asked about; all if nil
-	noDoms  []string
-	proxy   bool // what it has is not kept here
+	proxy   bool     // what it has is not kept here
 }
 
 func (c *config) neighbor(e ndb.Entry) (err error) {
@@ -512,13 +512,7 @@ func (c *config) neighbor(e ndb.Entry) (err error) {
 				err = e.Errorf(p, "weight: %d is not from 1 to 1000", n.weight)
 			}
 		case "domain":
-			for d := range strings.SplitSeq(p.Value, ",") {
-				if no, ok := strings.CutPrefix(d, "!"); ok {
-					n.noDoms = append(n.noDoms, no)
-				} else {
-					n.domains = append(n.domains, d)
-				}
-			}
+			n.domains = strings.Split(p.Value, ",")
 		case "proxy-only":
 			n.proxy, err = e.Bool(p)
 		default:
@@ -528,8 +522,11 @@ func (c *config) neighbor(e ndb.Entry) (err error) {
 			return err
 		}
 	}
-	if n.addr == "" {
+	switch {
+	case n.addr == "":
 		return e.Errorf(kind, "%s: addr=HOST:PORT is missing", kind.Key)
+	case !n.parent && n.icp == 0:
+		return e.Errorf(kind, "sibling: icp=PORT is missing: without it nobody knows what it has")
 	}
 	if n.name == "" {
 		n.name = n.addr
@@ -540,6 +537,29 @@ func (c *config) neighbor(e ndb.Entry) (err error) {
 		}
 	}
 	c.neighbors = append(c.neighbors, n)
+	return nil
+}
+
+// directRules reads direct never=yes inside=HOST,… always=HOST,… single=yes.
+func (c *config) directRules(e ndb.Entry) (err error) {
+	r := &c.direct
+	for _, p := range e.Pairs[1:] {
+		switch p.Key {
+		case "never":
+			r.NeverDirect, err = e.Bool(p)
+		case "single":
+			r.SingleParent, err = e.Bool(p)
+		case "inside":
+			r.Inside = append(r.Inside, strings.Split(p.Value, ",")...)
+		case "always":
+			r.Direct = append(r.Direct, strings.Split(p.Value, ",")...)
+		default:
+			err = e.Errorf(p, "direct: unknown key '%s'; there are never, single, inside and always", p.Key)
+		}
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

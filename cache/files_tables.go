@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"io"
+	"strings"
 	"time"
 
 	"harvest/cache/segment"
@@ -12,8 +13,21 @@ import (
 
 func (c *Cache) tableNodes() map[string]fs.Node {
 	return map[string]fs.Node{
-		"dns": fs.Stream(c.id("dns"), 0, c.writeNames),
+		"dns":       fs.Stream(c.id("dns"), 0, c.writeNames),
+		"neighbors": fs.Text(c.id("neighbors"), c.neighborLines),
 	}
+}
+
+// neighborLines is a line about each neighbour.
+func (c *Cache) neighborLines() string {
+	var b strings.Builder
+	for _, r := range c.near.rows() {
+		b.WriteString(ndb.Format(
+			ndb.Of("name", r.Name), ndb.Of("kind", r.Kind), ndb.Of("addr", r.Addr), ndb.Of("state", r.State), ndb.Of("rtt", r.RTT.Round(time.Microsecond)), ndb.Of("heard", r.Heard),
+			ndb.Of("asked", r.Asked), ndb.Of("hits", r.Hits), ndb.Of("misses", r.Misses), ndb.Of("denied", r.Denied), ndb.Of("late", r.Late),
+			ndb.Of("fetched", r.Fetched), ndb.Of("failed", r.Failed), ndb.Of("falsehits", r.FalseHits), ndb.Of("bytes", r.Bytes), ndb.Of("weight", r.Weight)) + "\n")
+	}
+	return b.String()
 }
 
 // writeNames writes a line about each name that was looked up.

@@ -38,6 +38,7 @@ type flight struct {
 	state   flightState
 	err     error
 	x       *exchange // for who began it only
+	from    string    // who answered
 	alone   string    // why
 	v       *variant  // that was validated, or is kept at the end
 	p       *policy.Response
@@ -217,6 +218,9 @@ func (f *flight) run(ctx context.Context) {
 		f.fail(err)
 		return
 	}
+	f.mu.Lock()
+	f.from = x.from
+	f.mu.Unlock()
 	f.decide(x)
 }
 
@@ -261,6 +265,8 @@ func (f *flight) decide(x *exchange) {
 		ok, why = false, "nocache"
 	case ok && x.length > conf.object:
 		ok, why = false, "too large"
+	case ok && x.proxyOnly:
+		ok, why = false, "proxy-only"
 	case ok && f.unwanted.Load():
 		ok, why = false, "purged"
 	}

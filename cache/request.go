@@ -235,9 +235,13 @@ func (o *outcome) status(kept bool, ttl int64) string {
 	if kept {
 		b = strconv.AppendInt(append(b, "; ttl="...), ttl, 10)
 	}
-	if o.why != "" {
+	detail := o.why
+	if code, _, _ := strings.Cut(o.asked, "/"); code != "" && detail == "" {
+		detail = code
+	}
+	if detail != "" {
 		b = append(b, "; detail="...)
-		b = strconv.AppendQuote(b, printable(o.why))
+		b = strconv.AppendQuote(b, printable(detail))
 	}
 	return string(b)
 }

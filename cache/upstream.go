@@ -77,12 +77,13 @@ type pool struct {
 
 type serverConn struct {
 	net.Conn
-	r     *bufio.Reader
-	pool  string
-	since time.Time // it is idle
-	kept  bool      // it had a request before
-	idled time.Duration
-	sofar int64 // bytes of the answer's head that came
+	r       *bufio.Reader
+	pool    string
+	since   time.Time // it is idle
+	kept    bool      // it had a request before
+	idled   time.Duration
+	dialled time.Duration // connecting took
+	sofar   int64         // bytes of the answer's head that came
 }
 
 // poolOf says which connections a request can use.
@@ -379,6 +380,11 @@ type exchange struct {
 	silence time.Duration
 	bound   time.Time // of the read that is next
 	close   func() error
+
+	from      string // who gave it, as it is logged: a code and a neighbour
+	proxyOnly bool   // it is not kept here
+	read      int64
+	note      func(n int64, err error) // told at the end; may be nil
 }
 
 // send writes the request; its body is sent beside the reading of the answer.
@@ -499,10 +505,23 @@ func (x *exchange) Read(p []byte) (int, error) {
 		x.s.SetReadDeadline(x.bound)
 	}
 	n, err := x.r.Read(p)
-	if err == io.EOF {
+	x.read += int64(n)
+	switch {
+	case err == io.EOF:
+		x.noted(nil)
 		x.finish()
+	case err != nil:
+		x.noted(err)
 	}
 	return n, err
+}
+
+// noted tells, once, how it ended.
+func (x *exchange) noted(err error) {
+	if x.note != nil {
+		x.note(x.read, err)
+		x.note = nil
+	}
 }
 
 // finish gives the connection back, to be used again if it can be.
@@ -535,11 +554,13 @@ func (x *exchange) Close() error {
 		return nil
 	}
 	if b, ok := x.r.(*http1.Body); ok && x.length == 0 && b.Drained(0) {
+		x.noted(nil)
 		x.finish()
 		return nil
 	}
 	s := x.s
 	x.s, x.r = nil, nil
+	x.noted(nil)
 	x.stop()
 	x.stopBody(s)
 	x.u.drop(s)

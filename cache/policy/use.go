@@ -78,6 +78,12 @@ func (r *Rules) OnError(p *Response, q http1.Header, now time.Time, unreachable 
 // OnlyIfCached reports whether a request takes nothing that is not kept.
 func OnlyIfCached(q http1.Header) bool { return requestControl(q).onlyIfCached }
 
+// Reload reports whether a request wants an answer that is newer than what is kept.
+func Reload(q http1.Header) bool {
+	d := requestControl(q)
+	return d.noCache || d.maxAge.there && d.maxAge.sec == 0
+}
+
 // IsError reports whether a status is an error that a stale response may stand for.
 func IsError(status int) bool {
 	return status == 500 || status == 502 || status == 503 || status == 504
