@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"crypto/ed25519"
 	"crypto/sha256"
-	"encoding/hex"
+	"encoding/base64"
 	"fmt"
 	iofs "io/fs"
 	"slices"
@@ -75,12 +75,24 @@ func (h *Head) verify(kind string) error {
 //
 //	WRITER EPOCH SEQ DIGEST COUNT TIME KEY SIGNATURE
 //
-// DIGEST, KEY and SIGNATURE in hex. After them, a line for each proof that a writer
+// DIGEST, KEY and SIGNATURE in the base64 of file names. After them, a line for each proof that a writer
 // has forked: the same fields twice, of two heads with one version.
 const headFields = 8
 
 func (h *Head) line() string {
-	return fmt.Sprintf("%s\t%d\t%d\t%x\t%d\t%d\t%x\t%x", h.Writer(), h.Epoch, h.Seq, h.Digest, h.Count, h.Time, []byte(h.Key), h.Sig)
+	return fmt.Sprintf("%s\t%d\t%d\t%s\t%d\t%d\t%s\t%s", h.Writer(), h.Epoch, h.Seq, b64(h.Digest[:]), h.Count, h.Time, b64(h.Key), b64(h.Sig))
+}
+
+// b64 writes bytes in 3/4 of the digits that hex has.
+func b64(b []byte) string { return base64.RawURLEncoding.EncodeToString(b) }
+
+// unb64 reads what b64 gives, and nothing else.
+func unb64(text string) ([]byte, error) {
+	b, err := base64.RawURLEncoding.Strict().DecodeString(text)
+	if err == nil && b64(b) != text { // it skips newlines
+		err = iofs.ErrInvalid
+	}
+	return b, err
 }
 
 // A fork is two heads that one writer has signed for one version.
@@ -139,9 +151,9 @@ func parseHead(f []string) (h Head, err error) {
 	count, err1 := strconv.ParseUint(f[4], 10, 62)
 	time, err2 := strconv.ParseUint(f[5], 10, 62)
 	h.Count, h.Time = int64(count), int64(time)
-	digest, err3 := hex.DecodeString(f[3])
-	key, err4 := hex.DecodeString(f[6])
-	sig, err5 := hex.DecodeString(f[7])
+	digest, err3 := unb64(f[3])
+	key, err4 := unb64(f[6])
+	sig, err5 := unb64(f[7])
 	bad := err1 != nil || err2 != nil || err3 != nil || err4 != nil || err5 != nil
 	if bad || len(digest) != len(h.Digest) || len(key) != ed25519.PublicKeySize || len(sig) != ed25519.SignatureSize {
 		return h, fmt.Errorf("heads: line of writer %.20q: %w", f[0], iofs.ErrInvalid)

@@ -424,10 +424,10 @@ func (m *mirror) save(tx *bbolt.Tx, w Writer, n *writer) error {
 }
 
 // unshown gives the objects that are not to be shown any more once changes are made
-// to a writer's records, and of them those that another writer has too: that one's is
-// to be fetched.
+// to a writer's records, and those that are then to be shown and are not here: that of
+// another writer, or one that was lost between its coming and now.
 func (m *mirror) unshown(w Writer, changes []Record) (gone, want []store.OID, err error) {
-	others := make(map[store.OID]Record)
+	shown := make([]*Record, 0, len(changes))
 	err = m.db.View(func(tx *bbolt.Tx) error {
 		for i := range changes {
 			r := &changes[i]
@@ -435,17 +435,20 @@ func (m *mirror) unshown(w Writer, changes []Record) (gone, want []store.OID, er
 			switch {
 			case r.gone() && !ok:
 				gone = append(gone, r.OID)
-			case r.gone():
-				others[r.OID] = o
-			case ok && r.Hash != o.Hash:
+				continue
+			case ok && !r.gone() && r.Hash != o.Hash:
 				m.told("contended", ndb.Of("oid", r.OID), ndb.Of("writer", w), ndb.Of("other", ow))
 			}
+			if r.gone() || ok && !r.wins(w, &o, ow) {
+				r = &o
+			}
+			shown = append(shown, r)
 		}
 		return nil
 	})
-	for oid, o := range others { // not in the transaction: has may need one
-		if !m.bodies.has(&o) {
-			gone, want = append(gone, oid), append(want, oid)
+	for _, r := range shown { // not in the transaction: has may need one
+		if !m.bodies.has(r) {
+			gone, want = append(gone, r.OID), append(want, r.OID)
 		}
 	}
 	return gone, want, err
@@ -562,6 +565,27 @@ func (m *mirror) wanted(now time.Time) (map[Writer][]*Record, error) {
 		return all, err
 	}
 	return all, m.drop(over)
+}
+
+// putWanted stores objects that were wanted, but for those of which there is another
+// version by now.
+func (m *mirror) putWanted(ctx context.Context, recs []*Record, objects [][]byte) error {
+	m.commits.Lock()
+	defer m.commits.Unlock()
+	var now []*Record
+	var bodies [][]byte
+	err := m.db.View(func(tx *bbolt.Tx) error {
+		for i, r := range recs {
+			if o, _, ok := m.other(tx, Writer{}, r.OID); ok && o == *r {
+				now, bodies = append(now, r), append(bodies, objects[i])
+			}
+		}
+		return nil
+	})
+	if err != nil || len(now) == 0 {
+		return err
+	}
+	return m.bodies.put(ctx, now, bodies)
 }
 
 // unwant forgets those that are here now.

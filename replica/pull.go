@@ -317,10 +317,17 @@ func (j *job) log(b []byte, err error) error {
 		}
 		return err
 	}
-	changes, err := parseLog(b)
+	head, changes, err := parseLog(b)
 	if err != nil {
 		return lief("%v", err)
 	}
+	if head.Writer() != j.w || j.head.newer(&head) {
+		return lief("log of writer %s leads to %s of %s, not to %s", j.w, head.Version, head.Writer(), j.head.Version)
+	}
+	if err := head.verify(j.p.m.kind); err != nil {
+		return lief("%v", err)
+	}
+	j.head = head // it may have moved on
 	t, count, err := j.p.m.preview(j.w, j.base, changes)
 	if err != nil {
 		return err
@@ -461,7 +468,11 @@ func (j *job) store() error {
 	if len(j.recs) == 0 {
 		return nil
 	}
-	if err := j.p.m.bodies.put(j.p.ctx, j.recs, j.objects); err != nil {
+	put := j.p.m.bodies.put
+	if j.wants != nil {
+		put = j.p.m.putWanted
+	}
+	if err := put(j.p.ctx, j.recs, j.objects); err != nil {
 		return err
 	}
 	if j.p.m.taken != nil {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	iofs "io/fs"
 	"strconv"
@@ -161,7 +162,8 @@ func parseRecords(prefix, b []byte) ([]Record, error) {
 	return all, nil
 }
 
-// A log is text, a line a record in the order of versions:
+// A log is text: a line with the head that it leads to, as in heads, then a line a
+// record in the order of versions:
 //
 //	EPOCH.SEQ OID HASH UPDATED TTL SIZE    an object
 //	EPOCH.SEQ OID                          one that is gone
@@ -171,11 +173,21 @@ func (r *Record) appendLine(dst []byte) []byte {
 	if r.gone() {
 		return fmt.Appendf(dst, "%s\t%s\n", r.Version, r.OID)
 	}
-	return fmt.Appendf(dst, "%s\t%s\t%x\t%d\t%d\t%d\n", r.Version, r.OID, r.Hash, r.Updated, r.TTL, r.Size)
+	return fmt.Appendf(dst, "%s\t%s\t%s\t%d\t%d\t%d\n", r.Version, r.OID, b64(r.Hash[:]), r.Updated, r.TTL, r.Size)
 }
 
 // parseLog reads a log. An OID is in it once.
-func parseLog(b []byte) ([]Record, error) {
+func parseLog(b []byte) (Head, []Record, error) {
+	first, rest, _ := bytes.Cut(b, []byte("\n"))
+	heads, _, err := parseHeads(b[:min(len(first)+1, len(b))])
+	if err != nil || len(heads) != 1 {
+		return Head{}, nil, errors.Join(err, fmt.Errorf("log: %d heads: %w", len(heads), iofs.ErrInvalid))
+	}
+	all, err := parseLines(rest)
+	return heads[0], all, err
+}
+
+func parseLines(b []byte) ([]Record, error) {
 	all := make([]Record, 0, min(bytes.Count(b, []byte("\n")), maxDelta))
 	seen := make(map[store.OID]bool, cap(all))
 	for line := range strings.Lines(string(b)) {
@@ -203,10 +215,11 @@ func parseLine(line string) (r Record, err error) {
 	if r.OID, err = store.ParseOID(f[1]); err != nil || len(f) == 2 {
 		return r, err
 	}
-	if len(f[2]) != 64 || !isHex(f[2]) {
-		return r, fmt.Errorf("hash %.70q: not 64 hex digits: %w", f[2], iofs.ErrInvalid)
+	hash, err := unb64(f[2])
+	if err != nil || len(hash) != len(r.Hash) {
+		return r, fmt.Errorf("hash %.70q: not one: %w", f[2], iofs.ErrInvalid)
 	}
-	hex.Decode(r.Hash[:], []byte(f[2]))
+	copy(r.Hash[:], hash)
 	for i, p := range []*uint32{&r.Updated, &r.TTL, &r.Size} {
 		n, err := strconv.ParseUint(f[3+i], 10, 32)
 		if err != nil {

@@ -98,6 +98,12 @@ func (m *mirror) logFile(w Writer, v view, after string) (b []byte, err error) {
 		return nil, fmt.Errorf("log after %s, of %s to %s: %w", after, v.floor, v.head.Version, errFar)
 	}
 	err = m.db.View(func(tx *bbolt.Tx) error {
+		// The head as the records have it: there may be a newer one by now.
+		h := tx.Bucket([]byte("head")).Get(w[:])
+		if len(h) <= 13 || h[12]&flagFilling != 0 {
+			return notExist("changes/" + w.String())
+		}
+		b = append(append(b, h[13:]...), '\n')
 		all, err := tableOf(tx, w).since(at, maxDelta)
 		for i := range all {
 			b = all[i].appendLine(b)
