@@ -24,11 +24,17 @@ import (
 //	changes/WRITER/VERSION
 //	sum/WRITER/  node aa/node aa/records aa/bb
 //	batch/OID,OID… pack/WRITER/aa    known, not listed
+//	send recv    messages to all members, and from all
+//	flood/       what peers read of those: heads changes/ sum/
 
 // Options are what a Replica is handed.
 type Options struct {
 	Open Opener
 	Bus  *fs.Bus // hears what changes in the tree; may be nil
+
+	// Neighbors says which of the members, by their paths, are followed; nil: all.
+	// Renew has it asked again.
+	Neighbors func(members []string) []string
 }
 
 // OpenAll opens the Replicas in dir, a directory each: fs.Services.
@@ -52,11 +58,12 @@ type shown struct {
 	err    *fs.Err
 	events *fs.Log
 	log    *fs.Log
+	recv   *fs.Log
 	dir    fs.Dir
 }
 
 func newShown(r *Replica, bus *fs.Bus) *shown {
-	return &shown{r: r, bus: bus, err: fs.NewErr(r.id("err")), events: fs.NewLog(keepEvents), log: fs.NewLog(keepLog)}
+	return &shown{r: r, bus: bus, err: fs.NewErr(r.id("err")), events: fs.NewLog(keepEvents), log: fs.NewLog(keepLog), recv: fs.NewLog(keepEvents)}
 }
 
 // logger is lg with what it says also in the file log.
@@ -81,6 +88,8 @@ func (s *shown) build() {
 	r := s.r
 	tree := r.store.Files(func(parts ...string) uint64 { return r.id(append([]string{"tree"}, parts...)...) }, s.bus, nil)
 	nodes := map[string]fs.Node{
+		"root":      guardedFile{fs.Text(r.id("root"), r.root), r},
+		"root.now":  fs.Hidden(guardedFile{rootNow{r, r.id("root", "now")}, r}),
 		"config":    fs.Config(r.id("config"), s.err, r.configText, r.setConfig).Lines(checkLine),
 		"err":       s.err,
 		"status":    fs.Text(r.id("status"), r.status),
@@ -96,7 +105,8 @@ func (s *shown) build() {
 	}
 	s.events.Nodes(nodes, "events", r.id)
 	s.log.Nodes(nodes, "log", r.id)
-	s.peerNodes(nodes)
+	s.peerNodes(nodes, r.mirror)
+	s.floodNodes(nodes)
 	s.dir = fs.Static(r.id("dir"), nodes)
 }
 
@@ -199,18 +209,17 @@ func (r *Replica) audit(ctx context.Context, _ []string) error {
 	return err
 }
 
-// peerNodes adds what peers read.
-func (s *shown) peerNodes(nodes map[string]fs.Node) {
-	r, m := s.r, s.r.mirror
-	nodes["heads"] = guardedFile{answerFile{m, r.id("heads"), "heads"}, r}
-	nodes["heads.live"] = fs.Hidden(guardedFile{headsLive{m, r.id("heads", "live")}, r})
-	nodes["root"] = guardedFile{answerFile{m, r.id("root"), "root"}, r}
-	nodes["root.now"] = fs.Hidden(guardedFile{rootNow{m, r.id("root", "now")}, r})
-	nodes["changes"] = guardedDir{r.writersDir("changes", r.changesDir), r}
-	nodes["sum"] = guardedDir{r.writersDir("sum", r.sumDir), r}
-	nodes["pack"] = fs.Hidden(guardedDir{r.writersDir("pack", r.packDir), r})
-	nodes["batch"] = fs.Hidden(guardedDir{fs.Func{Path: r.id("batch"), Look: func(_ context.Context, name string) (fs.Node, error) {
-		return answerFile{m, r.id("batch", name), "batch/" + name}, nil
+// peerNodes adds what peers read of a mirror. The keys make its files' identities.
+func (s *shown) peerNodes(nodes map[string]fs.Node, m *mirror, keys ...string) {
+	r := s.r
+	p := peers{r, m, keys}
+	nodes["heads"] = guardedFile{p.file("heads").(fs.File), r}
+	nodes["heads.live"] = fs.Hidden(guardedFile{headsLive{m, p.id("heads", "live")}, r})
+	nodes["changes"] = guardedDir{p.writers("changes", p.changes), r}
+	nodes["sum"] = guardedDir{p.writers("sum", p.sum), r}
+	nodes["pack"] = fs.Hidden(guardedDir{p.writers("pack", p.pack), r})
+	nodes["batch"] = fs.Hidden(guardedDir{fs.Func{Path: p.id("batch"), Look: func(_ context.Context, name string) (fs.Node, error) {
+		return p.file("batch", name), nil
 	}, Each: nothing}, r})
 }
 
@@ -264,7 +273,7 @@ func (f answerFile) Open(_ context.Context, m fs.Mode) (fs.Handle, error) {
 // rootNow gives what root is at each read, wherever the last one ended: who keeps it
 // open asks in one message whether there is news.
 type rootNow struct {
-	m    *mirror
+	r    *Replica
 	path uint64
 }
 
@@ -274,16 +283,16 @@ func (f rootNow) Open(_ context.Context, m fs.Mode) (fs.Handle, error) {
 	if m&fs.Write != 0 {
 		return nil, iofs.ErrPermission
 	}
-	return rootHandle{fs.Snapshot(nil), f.m}, nil
+	return rootHandle{fs.Snapshot(nil), f.r}, nil
 }
 
 type rootHandle struct {
 	fs.Handle
-	m *mirror
+	r *Replica
 }
 
 func (h rootHandle) ReadAt(_ context.Context, p []byte, _ int64) (int, error) {
-	n := copy(p, h.m.rootFile())
+	n := copy(p, h.r.root())
 	if n < len(p) {
 		return n, io.EOF
 	}

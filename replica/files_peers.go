@@ -7,6 +7,7 @@ import (
 	iofs "io/fs"
 	"iter"
 	"slices"
+	"strings"
 
 	"harvest/fs"
 )
@@ -32,17 +33,32 @@ func nothing(context.Context, string) iter.Seq2[fs.Entry, error] {
 	return func(func(fs.Entry, error) bool) {}
 }
 
-// writersDir has a directory for each writer of which all is here.
-func (r *Replica) writersDir(name string, sub func(w Writer) fs.Dir) fs.Dir {
-	return fs.Func{Path: r.id(name), Look: func(_ context.Context, text string) (fs.Node, error) {
+// peers makes the files that peers read of a mirror.
+type peers struct {
+	r    *Replica
+	m    *mirror
+	keys []string
+}
+
+func (p peers) id(parts ...string) uint64 {
+	return p.r.id(append(slices.Clone(p.keys), parts...)...)
+}
+
+func (p peers) file(parts ...string) fs.Node {
+	return answerFile{p.m, p.id(parts...), strings.Join(parts, "/")}
+}
+
+// writers has a directory for each writer of which all is here.
+func (p peers) writers(name string, sub func(w Writer) fs.Dir) fs.Dir {
+	return fs.Func{Path: p.id(name), Look: func(_ context.Context, text string) (fs.Node, error) {
 		w, err := parseWriter(text)
-		if v := r.mirror.of(w); err != nil || v.filling || v.head.Key == nil {
+		if v := p.m.of(w); err != nil || v.filling || v.head.Key == nil {
 			return nil, notExist(text)
 		}
 		return sub(w), nil
 	}, Each: func(_ context.Context, after string) iter.Seq2[fs.Entry, error] {
 		var all []fs.Entry
-		heads, _ := r.mirror.heads()
+		heads, _ := p.m.heads()
 		for i := range heads {
 			w := heads[i].Writer()
 			all = append(all, fs.Entry{Name: w.String(), Node: sub(w)})
@@ -51,72 +67,64 @@ func (r *Replica) writersDir(name string, sub func(w Writer) fs.Dir) fs.Dir {
 	}}
 }
 
-func (r *Replica) answerFile(parts ...string) fs.Node {
-	name := parts[0]
-	for _, p := range parts[1:] {
-		name += "/" + p
-	}
-	return answerFile{r.mirror, r.id(parts...), name}
-}
-
-// changesDir knows every version, and lists the one from which all is told.
-func (r *Replica) changesDir(w Writer) fs.Dir {
+// changes knows every version, and lists the one from which all is told.
+func (p peers) changes(w Writer) fs.Dir {
 	name := w.String()
-	all := []fs.Entry{{Name: Version{}.String(), Node: r.answerFile("changes", name, Version{}.String())}}
-	return fs.Func{Path: r.id("changes", name), Look: func(_ context.Context, text string) (fs.Node, error) {
+	all := []fs.Entry{{Name: Version{}.String(), Node: p.file("changes", name, Version{}.String())}}
+	return fs.Func{Path: p.id("changes", name), Look: func(_ context.Context, text string) (fs.Node, error) {
 		if _, err := parseVersion(text); err != nil {
 			return nil, notExist(text)
 		}
-		return r.answerFile("changes", name, text), nil
+		return p.file("changes", name, text), nil
 	}, Each: func(_ context.Context, after string) iter.Seq2[fs.Entry, error] { return fs.Sorted(all, after) }}
 }
 
-// sumDir has the root of a writer's digests, and a folder for each node below it.
-func (r *Replica) sumDir(w Writer) fs.Dir {
+// sum has the root of a writer's digests, and a folder for each node below it.
+func (p peers) sum(w Writer) fs.Dir {
 	name := w.String()
 	look := func(_ context.Context, text string) (fs.Node, error) {
 		if text == "node" {
-			return r.answerFile("sum", name, text), nil
+			return p.file("sum", name, text), nil
 		}
-		p, err := hex.DecodeString(text)
-		if err != nil || len(p) != 1 || !isHex(text) || r.mirror.of(w).trie.subs[p[0]] == nil {
+		a, err := hex.DecodeString(text)
+		if err != nil || len(a) != 1 || !isHex(text) || p.m.of(w).trie.subs[a[0]] == nil {
 			return nil, notExist(text)
 		}
-		return r.sumFolder(name, text), nil
+		return p.folder(name, text), nil
 	}
-	return fs.Func{Path: r.id("sum", name), Look: look, Each: func(_ context.Context, after string) iter.Seq2[fs.Entry, error] {
-		all := []fs.Entry{{Name: "node", Node: r.answerFile("sum", name, "node")}}
-		for a, s := range r.mirror.of(w).trie.subs {
+	return fs.Func{Path: p.id("sum", name), Look: look, Each: func(_ context.Context, after string) iter.Seq2[fs.Entry, error] {
+		all := []fs.Entry{{Name: "node", Node: p.file("sum", name, "node")}}
+		for a, s := range p.m.of(w).trie.subs {
 			if s != nil {
 				text := fmt.Sprintf("%02x", a)
-				all = append(all, fs.Entry{Name: text, Node: r.sumFolder(name, text)})
+				all = append(all, fs.Entry{Name: text, Node: p.folder(name, text)})
 			}
 		}
 		return fs.Sorted(all, after)
 	}}
 }
 
-// sumFolder has a node and the records below it; a leaf can be walked to.
-func (r *Replica) sumFolder(writer, prefix string) fs.Dir {
+// folder has a node and the records below it; a leaf can be walked to.
+func (p peers) folder(writer, prefix string) fs.Dir {
 	all := []fs.Entry{
-		{Name: "node", Node: r.answerFile("sum", writer, prefix, "node")},
-		{Name: "records", Node: r.answerFile("sum", writer, prefix, "records")},
+		{Name: "node", Node: p.file("sum", writer, prefix, "node")},
+		{Name: "records", Node: p.file("sum", writer, prefix, "records")},
 	}
-	return fs.Func{Path: r.id("sum", writer, prefix), Look: func(_ context.Context, text string) (fs.Node, error) {
+	return fs.Func{Path: p.id("sum", writer, prefix), Look: func(_ context.Context, text string) (fs.Node, error) {
 		if text != "node" && text != "records" && (len(text) != 2 || !isHex(text)) {
 			return nil, notExist(text)
 		}
-		return r.answerFile("sum", writer, prefix, text), nil
+		return p.file("sum", writer, prefix, text), nil
 	}, Each: func(_ context.Context, after string) iter.Seq2[fs.Entry, error] { return fs.Sorted(all, after) }}
 }
 
-// packDir knows the objects of a writer by the first byte of their OIDs.
-func (r *Replica) packDir(w Writer) fs.Dir {
-	return fs.Func{Path: r.id("pack", w.String()), Look: func(_ context.Context, text string) (fs.Node, error) {
+// pack knows the objects of a writer by the first byte of their OIDs.
+func (p peers) pack(w Writer) fs.Dir {
+	return fs.Func{Path: p.id("pack", w.String()), Look: func(_ context.Context, text string) (fs.Node, error) {
 		if len(text) != 2 || !isHex(text) {
 			return nil, notExist(text)
 		}
-		return r.answerFile("pack", w.String(), text), nil
+		return p.file("pack", w.String(), text), nil
 	}, Each: nothing}
 }
 

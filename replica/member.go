@@ -22,7 +22,6 @@ type member struct {
 
 	mu    sync.Mutex // guards what follows
 	had   map[Writer]Version
-	root  digest
 	last  time.Time // that an exchange ended well
 	next  time.Time // that one begins by itself
 	aside time.Time // until when nothing is believed
@@ -75,7 +74,7 @@ func (c *conn) close() error {
 }
 
 // equal reads whether the member has what is here: one message.
-func (c *conn) equal(m *mirror) (bool, error) {
+func (c *conn) equal(r *Replica) (bool, error) {
 	if c.root == nil {
 		return false, nil
 	}
@@ -87,7 +86,7 @@ func (c *conn) equal(m *mirror) (bool, error) {
 	if n, err := at.ReadAt(b[:], 0); n < len(b) {
 		return false, errors.Join(err, io.ErrUnexpectedEOF)
 	}
-	return string(b[:]) == string(m.rootFile()[:rootSize]), nil
+	return string(b[:]) == r.root()[:rootSize], nil
 }
 
 // follow exchanges with the member when it has news, and from time to time, until ctx
@@ -117,19 +116,24 @@ func (m *member) follow(ctx context.Context) {
 // attend stays connected with the member and takes what it has, until something goes
 // wrong.
 func (m *member) attend(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
 	c, err := m.connect(ctx)
 	if err != nil {
+		cancel()
 		return err
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	defer c.close()
-	if err := m.exchange(ctx, c, nil); err != nil {
+	defer cancel()
+	if err := m.exchange(ctx, c, new(tidings)); err != nil {
 		return err
 	}
-	news := make(chan []byte)
-	lost := make(chan error, 1)
-	wg.Go(func() { lost <- watch(ctx, c, news) })
+	news := make(chan tidings)
+	lost := make(chan error, 2)
+	for _, which := range m.r.mirrors() {
+		wg.Go(func() { lost <- watch(ctx, c, which, news) })
+	}
 	for {
 		m.r.mu.Lock()
 		full := m.r.config.full
@@ -137,32 +141,46 @@ func (m *member) attend(ctx context.Context) error {
 		m.mu.Lock()
 		m.next = time.Now().Add(full)
 		m.mu.Unlock()
-		var heads []byte
+		var heard tidings
 		t := time.NewTimer(full)
 		select {
 		case <-ctx.Done():
 			t.Stop()
 			return ctx.Err()
-		case heads = <-news:
+		case heard = <-news:
 		case err := <-lost:
 			if !errors.Is(err, iofs.ErrNotExist) {
 				t.Stop()
 				return err
 			}
-			lost = nil // it cannot tell: a copy, or a mount
+			// It cannot tell: it is a copy.
 		case <-m.poke:
 		case <-t.C:
 		}
 		t.Stop()
-		if err := m.exchange(ctx, c, heads); err != nil {
+		if err := m.exchange(ctx, c, &heard); err != nil {
 			return err
 		}
 	}
 }
 
+// A channel is a mirror, and where a member has it.
+type channel struct {
+	*mirror
+	prefix string
+}
+
+func (r *Replica) mirrors() []channel { return []channel{{r.mirror, ""}, {r.flood, "flood/"}} }
+
+// tidings are heads that a member has told by itself; without them it is to be asked.
+type tidings struct {
+	of    channel
+	heads []byte
+}
+
 // watch reads the member's news as they come.
-func watch(ctx context.Context, c *conn, news chan<- []byte) error {
-	f, err := c.tree.Open("heads.live")
+func watch(ctx context.Context, c *conn, of channel, news chan<- tidings) error {
+	f, err := c.tree.Open(of.prefix + "heads.live")
 	if err != nil {
 		return err
 	}
@@ -181,7 +199,7 @@ func watch(ctx context.Context, c *conn, news chan<- []byte) error {
 			continue
 		}
 		select {
-		case news <- text:
+		case news <- tidings{of, text}:
 			text = nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -189,33 +207,45 @@ func watch(ctx context.Context, c *conn, news chan<- []byte) error {
 	}
 }
 
-// exchange takes what the member has. Heads are those it has just told, or nil.
-func (m *member) exchange(ctx context.Context, c *conn, heads []byte) error {
+// exchange takes what the member has told, or if that is nothing what it has.
+func (m *member) exchange(ctx context.Context, c *conn, heard *tidings) error {
 	select {
 	case m.turn <- struct{}{}:
 		defer func() { <-m.turn }()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if heads == nil {
-		begun := time.Now()
-		equal, err := c.equal(m.r.mirror)
-		if err != nil {
+	if heard.heads != nil {
+		return m.pull(ctx, c, heard.of, heard.heads)
+	}
+	begun := time.Now()
+	equal, err := c.equal(m.r)
+	if err != nil {
+		return err
+	}
+	m.mu.Lock()
+	m.rtt = time.Since(begun)
+	m.mu.Unlock()
+	if equal {
+		m.equal()
+		return nil
+	}
+	for _, of := range m.r.mirrors() {
+		if err := m.pull(ctx, c, of, nil); err != nil && !(of.prefix != "" && absent(err)) {
 			return err
 		}
-		m.mu.Lock()
-		m.rtt = time.Since(begun)
-		m.mu.Unlock()
-		if equal {
-			m.equal()
-			return nil
-		}
 	}
-	p, out := m.r.mirror.pull(ctx, m.path, time.Now(), heads)
+	return nil
+}
+
+func (m *member) pull(ctx context.Context, c *conn, of channel, heads []byte) error {
+	p, out := of.pull(ctx, m.path, time.Now(), heads)
 	defer p.end()
-	p.adopt = m.r.adopter()
-	run(ctx, c.tree, p, out)
-	m.took(p, heads == nil)
+	if of.mirror == m.r.mirror {
+		p.adopt = m.r.adopter()
+	}
+	run(ctx, c.tree, of.prefix, p, out)
+	m.took(p, of, heads == nil)
 	return p.err
 }
 
@@ -231,11 +261,14 @@ func (m *member) equal() {
 }
 
 // took notes what came of an exchange.
-func (m *member) took(p *pull, full bool) {
+func (m *member) took(p *pull, of channel, full bool) {
 	m.mu.Lock()
 	m.total.add(p.pullCounts)
 	var back []ndb.Pair
 	for w, h := range p.had {
+		if of.mirror != m.r.mirror {
+			break // members tells of the mirror
+		}
 		if h.less(m.had[w]) {
 			back = append(back, ndb.Of("member", m.path), ndb.Of("writer", w), ndb.Of("told", m.had[w]), ndb.Of("now", h.Version))
 		}
@@ -277,7 +310,7 @@ func (m *member) note(err error) {
 func (m *member) sync(ctx context.Context) error {
 	c, err := m.connect(ctx)
 	if err == nil {
-		err = m.exchange(ctx, c, nil)
+		err = m.exchange(ctx, c, new(tidings))
 		c.close()
 	}
 	if err != nil {

@@ -16,13 +16,16 @@ package replica
 import (
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	iofs "io/fs"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -46,6 +49,9 @@ type Replica struct {
 	store     *store.Store
 	db        *bbolt.DB
 	mirror    *mirror
+	floods    *bbolt.DB
+	flood     *mirror
+	neighbors func(members []string) []string
 	shown     *shown // its side of the tree, in files.go
 
 	setting sync.Mutex // held while a config is set
@@ -65,7 +71,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Replica, err error
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	r := &Replica{dir: dir, name: name, open: opt.Open, members: make(map[string]*member), sources: make(map[string]*source), renewed: make(chan struct{})}
+	r := &Replica{dir: dir, name: name, open: opt.Open, neighbors: opt.Neighbors, members: make(map[string]*member), sources: make(map[string]*source), renewed: make(chan struct{})}
 	r.shown = newShown(r, opt.Bus)
 	r.lg = r.shown.logger(lg).With("replica", name)
 	defer func() {
@@ -84,6 +90,12 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Replica, err error
 		return nil, err
 	}
 	if r.mirror, err = newMirror(mirrorConfig{kind: "mirror", db: r.db, bodies: storeBodies{r.store}, key: key, told: r.told}); err != nil {
+		return nil, err
+	}
+	if r.floods, err = openTable(filepath.Join(dir, "flood.db"), true); err != nil {
+		return nil, err
+	}
+	if r.flood, err = newMirror(mirrorConfig{kind: "flood", db: r.floods, bodies: tableBodies{r.floods}, key: key, told: r.told, taken: r.received}); err != nil {
 		return nil, err
 	}
 	text, err := os.ReadFile(filepath.Join(dir, "config"))
@@ -143,8 +155,10 @@ func writeFile(path string, text []byte, perm iofs.FileMode) error {
 
 // Close closes the Replica; Run has returned.
 func (r *Replica) Close() (err error) {
-	if r.db != nil {
-		err = r.db.Close()
+	for _, db := range []*bbolt.DB{r.db, r.floods} {
+		if db != nil {
+			err = errors.Join(err, db.Close())
+		}
 	}
 	if r.store != nil {
 		err = errors.Join(err, r.store.Close())
@@ -171,6 +185,7 @@ func (r *Replica) setConfig(_ context.Context, text string) error {
 // use puts a config in force.
 func (r *Replica) use(text string, c *config) {
 	r.mirror.setMasters(c.masters)
+	r.flood.setMasters(c.masters)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.text, r.config = text, c
@@ -211,8 +226,11 @@ func (r *Replica) Run(ctx context.Context) error {
 		r.mu.Lock()
 		renewed := r.renewed
 		all := make(map[any]func(context.Context))
-		for _, m := range r.members {
-			all[m] = m.follow
+		near := r.neighborsOf(slices.Sorted(maps.Keys(r.members)))
+		for path, m := range r.members {
+			if near[path] {
+				all[m] = m.follow
+			}
 		}
 		for _, s := range r.sources {
 			all[s] = s.follow
@@ -240,6 +258,13 @@ func (r *Replica) Run(ctx context.Context) error {
 		cancel()
 	}
 	return ctx.Err()
+}
+
+// root is the text of the file root: 32 digits that are equal where all is equal.
+func (r *Replica) root() string {
+	a, b := r.mirror.rootNow(), r.flood.rootNow()
+	sum := sha256.Sum256(append(a[:], b[:]...))
+	return fmt.Sprintf("%x\n", sum[:rootSize/2])
 }
 
 // told adds a record to events, and to conflicts if it is about what cannot be.

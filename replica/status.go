@@ -30,7 +30,7 @@ func (r *Replica) status() string {
 	line(ndb.Of("objects", r.store.Count()))
 	line(ndb.Of("last", last))
 	line(ndb.Of("writer", fmt.Sprintf("%x", []byte(r.mirror.public()))))
-	line(ndb.Of("root", strings.TrimSpace(string(r.mirror.rootFile()))))
+	line(ndb.Of("root", strings.TrimSpace(r.root())))
 	line(ndb.Of("members", len(members)))
 	r.mu.Lock()
 	sources := make([]*source, 0, len(r.sources))

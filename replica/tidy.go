@@ -38,17 +38,22 @@ func (r *Replica) expire(ctx context.Context, now time.Time) error {
 	if n > 0 {
 		r.told("expired", ndb.Of("objects", n))
 	}
-	over, err := r.mirror.expired(r.mirror.self, now)
-	if err != nil {
-		return err
-	}
-	if _, err := r.mirror.publish(ctx, over, now); err != nil {
-		return err
-	}
 	r.mu.Lock()
 	horizon := r.config.horizon
 	r.mu.Unlock()
-	return r.mirror.forget(now.Add(-horizon))
+	for m, keep := range map[*mirror]time.Duration{r.mirror: horizon, r.flood: floodTTL} {
+		over, err := m.expired(m.self, now)
+		if err != nil {
+			return err
+		}
+		if _, err := m.publish(ctx, over, now); err != nil {
+			return err
+		}
+		if err := m.forget(now.Add(-keep)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // expired gives what a writer has that is over. It goes through all its records once

@@ -10,8 +10,9 @@ import (
 // readers is how many files are read from a member at a time.
 const readers = 64
 
-// run makes the requests of a pull, and those that follow, until it is done.
-func run(ctx context.Context, tree iofs.FS, p *pull, out []Request) {
+// run makes the requests of a pull, and those that follow, until it is done. The files
+// are below a prefix.
+func run(ctx context.Context, tree iofs.FS, prefix string, p *pull, out []Request) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	slots := make(chan struct{}, readers)
@@ -24,7 +25,7 @@ func run(ctx context.Context, tree iofs.FS, p *pull, out []Request) {
 			waiting++
 			wg.Go(func() {
 				slots <- struct{}{}
-				b, err := read(tree, q.Path, q.Max)
+				b, err := read(tree, prefix+q.Path, q.Max)
 				<-slots
 				select {
 				case replies <- Reply{q.ID, b, err}:
