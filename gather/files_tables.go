@@ -214,7 +214,10 @@ func (h *explainHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, e
 
 func (h *explainHandle) WriteAt(ctx context.Context, p []byte, _ int64) (int, error) {
 	url := strings.TrimSpace(string(p))
-	text, err := h.f.g.explain(ctx, url)
+	text, err := "", fmt.Errorf("one URL at a time: %w", iofs.ErrInvalid)
+	if !strings.Contains(url, "\n") {
+		text, err = h.f.g.explain(ctx, url)
+	}
 	h.f.err.Set("explain", url, err)
 	if err != nil {
 		return 0, err

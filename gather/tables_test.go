@@ -187,6 +187,9 @@ func TestExplain(t *testing.T) {
 			}
 		}
 	}
+	if err := pour(t, r.Gatherer, "explain", s.URL+"/\n"+s.URL+"/x\n", 4096); err == nil || !strings.Contains(r.read("err"), "one URL at a time") {
+		t.Errorf("explain of two: got %v, err says %s", err, r.read("err"))
+	}
 	if err := pour(t, r.Gatherer, "explain", "what?\n", 4096); err == nil || !strings.Contains(r.read("err"), "explain: bad url") {
 		t.Errorf("got %v, err has %q, want it refused there", err, r.read("err"))
 	}

@@ -181,7 +181,7 @@ func (r *recorder) enter(p *Page, hash uint64, u string) (DocID, error) {
 		return 0, err
 	}
 	r.met.add(d.ID)
-	r.c.Found.Add(1)
+	r.comeUpon(u)
 	r.mu.Lock()
 	k := r.f.roots[root]
 	if _, ok := k.hosts[d.Server]; !ok {
@@ -235,7 +235,7 @@ func (r *recorder) again(p *Page, id DocID, u string) error {
 		r.f.left(&d)
 		r.b.roots = true
 	}
-	r.c.Found.Add(1)
+	r.comeUpon(u)
 	heard := d.State == Heard
 	if heard {
 		d.State, d.Parent = New, p.doc.ID

@@ -2,7 +2,9 @@ package crawl
 
 import (
 	"context"
+	"errors"
 	"io"
+	iofs "io/fs"
 	"net/http"
 	"slices"
 	"strconv"
@@ -25,6 +27,7 @@ type standing struct {
 	until  time.Time // it is asked for again after this
 	status int
 	rules  *Robots // nil when it could not be had: nothing may be asked for
+	theirs bool    // it was refused to strangers alone: its owner may have it
 }
 
 // A hop is where a robots.txt is, after so many redirects.
@@ -70,10 +73,25 @@ func (v *visit) meet(ctx context.Context, s *host) {
 		v.rest(s, a.wait, busyReason(a.status))
 	}
 	v.mu.Unlock()
-	v.texts <- robotsText{s.id, a.status, until, a.text}
+	if !a.theirs { // else it says nothing of the server
+		v.texts <- robotsText{s.id, a.status, until, a.text}
+	}
 	st := v.stand(a.status, until, a.text)
+	st.theirs = a.theirs
 	v.mu.Lock()
 	v.stands(s, st)
+}
+
+// owners reports whether a robots.txt that was refused to strangers is wanted by
+// the owner since. mu is held; it is let go of meanwhile.
+func (v *visit) owners(s *host) bool {
+	if !s.standing.theirs {
+		return false
+	}
+	v.mu.Unlock()
+	strange, err := v.strangers(s)
+	v.mu.Lock()
+	return err == nil && !strange
 }
 
 // A robotsText is what a server said, to be written by commit.
@@ -134,6 +152,7 @@ type robotsAnswer struct {
 	final  bool // it is good for long
 	busy   bool
 	wait   time.Duration
+	theirs bool // it is refused, to strangers
 }
 
 func (v *visit) askRobots(ctx context.Context, s *host, h hop, began time.Time) (a robotsAnswer) {
@@ -144,46 +163,52 @@ func (v *visit) askRobots(ctx context.Context, s *host, h hop, began time.Time) 
 	if strange || v.plan.Public != nil && !sameHost(Origin(h.url), s.origin) {
 		ctx = v.plan.Public(ctx)
 	}
-	var req *http.Request
 	if err == nil {
-		req, err = v.request(ctx, h.url, h.url)
-	}
-	var resp *http.Response
-	if err == nil {
-		resp, err = v.rt.RoundTrip(req)
-	}
-	if err == nil {
-		defer resp.Body.Close()
-		v.answered(s, began, resp)
-		var b []byte
-		b, err = io.ReadAll(io.LimitReader(resp.Body, robotsSize))
-		a.text = string(b)
+		a, err = v.robotsAt(ctx, h, func(resp *http.Response) { v.answered(s, began, resp) })
 	}
 	if err != nil {
 		v.f.lg.Warn("robots", "server", s.origin, "err", err)
-		return robotsAnswer{}
+		return robotsAnswer{theirs: strange && errors.Is(err, iofs.ErrPermission)}
+	}
+	return a
+}
+
+// robotsAt makes one request for a robots.txt.
+func (v *visit) robotsAt(ctx context.Context, h hop, answered func(*http.Response)) (a robotsAnswer, err error) {
+	req, err := v.request(ctx, h.url, h.url)
+	if err != nil {
+		return a, err
+	}
+	resp, err := v.rt.RoundTrip(req)
+	if err != nil {
+		return a, err
+	}
+	defer resp.Body.Close()
+	answered(resp)
+	text, err := io.ReadAll(io.LimitReader(resp.Body, robotsSize))
+	if err != nil {
+		return a, err
 	}
 	a.status = resp.StatusCode
 	switch {
 	case a.status >= 300 && a.status < 400:
-		a.text, a.final = "", true
+		a.final = true
 		b := newBase(h.url)
 		to, err := b.resolve(resp.Header.Get("Location"))
 		if err != nil || h.n == robotsHops { // too many: as if there were none
 			a.status = http.StatusNotFound
-			return a
+			return a, nil
 		}
 		a.next = hop{to, h.n + 1}
 	case a.status >= 200 && a.status < 300:
-		a.final = true
+		a.text, a.final = string(text), true
 	case a.status == http.StatusTooManyRequests || a.status >= 500:
-		a.text = ""
 		a.wait = retryAfter(resp.Header)
 		a.busy = a.wait > 0
 	default:
-		a.text, a.final = "", true
+		a.final = true
 	}
-	return a
+	return a, nil
 }
 
 // barred returns why a server's robots.txt forbids a URL: failed when that is

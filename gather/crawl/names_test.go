@@ -78,7 +78,9 @@ func TestEnumeration(t *testing.T) {
 	f, k := openDB(t, filepath.Join(dir, "f.db")), newKeeper()
 	p := Plan{Roots: []Root{{URL: site, Depth: -1, Enumeration: []string{script}}}}
 	const all = "http://site/ http://site/a.html http://site/named http://sub/ http://sub/x"
-	visitOnce(t, f, p, w, k)
+	if c := visitOnce(t, f, p, w, k); c.Found.Load() != c.Fetched.Load()+c.Excluded.Load()+c.Failed.Load() || c.Fetched.Load() != 5 {
+		t.Errorf("found %d, fetched %d, excluded %d, failed %d: what was named counts once", c.Found.Load(), c.Fetched.Load(), c.Excluded.Load(), c.Failed.Load())
+	}
 	if got := k.names(""); got != all {
 		t.Errorf("kept: got %s, want %s", got, all)
 	}

@@ -220,7 +220,7 @@ func (v *visit) introduce(ctx context.Context, s *host) bool {
 			return true
 		}
 	}
-	if isWeb(s.origin) && (s.standing == nil || time.Now().After(s.standing.until)) {
+	if isWeb(s.origin) && (s.standing == nil || time.Now().After(s.standing.until) || v.owners(s)) {
 		v.meet(ctx, s)
 		return true
 	}

@@ -34,11 +34,17 @@ func (v *visit) readMap(ctx context.Context, s *host, u string) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, v.plan.Limits.Time)
 	defer cancel()
-	if v.plan.Public != nil && !sameHost(Origin(u), s.origin) {
-		ctx = v.plan.Public(ctx) // a site does not choose what is asked for in this network
-	}
 	first := uint64(0)
 	defer func() { v.mapRead(s, u, first) }()
+	if !sameHost(Origin(u), s.origin) {
+		if v.plan.Public != nil {
+			ctx = v.plan.Public(ctx) // a site does not choose what is asked for in this network
+		}
+		if why := v.abroad(ctx, u); why != "" {
+			v.f.lg.Info("sitemap", "url", u, "excluded", why)
+			return
+		}
+	}
 	req, err := v.request(ctx, u, root.URL)
 	if err != nil {
 		return
@@ -82,6 +88,60 @@ func (v *visit) readMap(ctx context.Context, s *host, u string) {
 	}
 	if len(p.links) > 0 {
 		send()
+	}
+}
+
+// maxAbroad is how many hosts' robots.txt are remembered for sitemaps alone.
+const maxAbroad = 1024
+
+// abroad returns why a sitemap may not be asked for that a robots.txt says is on
+// another host: that host has a robots.txt, too. It is what is known of a server
+// of ours, or asked for once a visit.
+func (v *visit) abroad(ctx context.Context, u string) string {
+	if !isWeb(u) {
+		return ""
+	}
+	origin := Origin(u)
+	v.mu.Lock()
+	st := v.foreign[origin]
+	var k Server
+	if id := v.f.byOrigin[origin]; id != 0 {
+		k = v.f.servers[id-1]
+	}
+	v.mu.Unlock()
+	if st == nil {
+		if k.Until.After(time.Now()) {
+			st = v.stand(k.Robots, k.Until, v.f.robotsText(k.ID))
+		} else {
+			st = v.askAbroad(ctx, origin)
+		}
+		if ctx.Err() != nil {
+			return ctx.Err().Error()
+		}
+		v.mu.Lock()
+		if len(v.foreign) >= maxAbroad {
+			clear(v.foreign)
+		}
+		v.foreign[origin] = st
+		v.mu.Unlock()
+	}
+	why, _ := st.barred(u)
+	return why
+}
+
+// askAbroad asks for the robots.txt of a host that is no server of ours.
+func (v *visit) askAbroad(ctx context.Context, origin string) *standing {
+	h := hop{url: origin + "/robots.txt"}
+	for {
+		v.c.Requests.Add(1)
+		a, err := v.robotsAt(ctx, h, func(*http.Response) {})
+		if err != nil {
+			v.f.lg.Warn("robots", "server", origin, "err", err)
+			return &standing{}
+		}
+		if h = a.next; h.n == 0 {
+			return v.stand(a.status, time.Time{}, a.text)
+		}
 	}
 }
 

@@ -51,15 +51,17 @@ type visit struct {
 	walking  int // of trees, those that are not committed
 	queued   int // entries of lists and of the queue that are left
 	changes  uint64
+	counting bool // what is left was counted; an enumeration is before that
 	sleepers int
 	alarm    *time.Timer
 	alarmAt  time.Time
 	stopped  bool // workers are to end
 	closed   bool // nothing is left, and what comes in is for the next visit
 	full     map[uint64]bool
-	found    bitset              // documents of trees that are where they were
-	closedIn map[uint64][]string // folders that could not be listed, by root
-	walked   map[uint64][]string // folders whose trees were, by root
+	found    bitset               // documents of trees that are where they were
+	closedIn map[uint64][]string  // folders that could not be listed, by root
+	walked   map[uint64][]string  // folders whose trees were, by root
+	foreign  map[string]*standing // robots.txt of hosts that sitemaps are on, by origin
 
 	// Of commit alone.
 	met     bitset          // documents that need no thought when they are linked to
@@ -82,6 +84,7 @@ func newVisit(f *DB, p Plan, rt http.RoundTripper, h Handler, c *Counts) (*visit
 		full:     make(map[uint64]bool),
 		closedIn: make(map[uint64][]string),
 		walked:   make(map[uint64][]string),
+		foreign:  make(map[string]*standing),
 		kept:     make(map[uint64]bool),
 		began:    time.Now(),
 		jobs:     make(chan *Page, 64),
@@ -389,6 +392,7 @@ func (v *visit) count(ctx context.Context) error {
 		return nil
 	}, func() bool { return true })
 	v.mu.Lock()
+	v.counting = true
 	for id, n := range fronts {
 		if int(id) <= len(v.f.servers) && id > 0 {
 			s := v.site(id)
@@ -406,6 +410,16 @@ func (v *visit) count(ctx context.Context) error {
 	}
 	v.tally()
 	return err
+}
+
+// comeUpon counts a document. What an enumeration names is in the
+// lists when they are counted, unless it is of a disk, which has none.
+func (v *visit) comeUpon(u string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.counting || !polite(u) {
+		v.c.Found.Add(1)
+	}
 }
 
 // added hears from Add that URLs have come into the queue. If the visit is at
