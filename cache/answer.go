@@ -341,7 +341,6 @@ func (c *Cache) afterFailure(ctx context.Context, q *request, v *variant, p *pol
 
 // unanswered is what a client gets when the server gave nothing.
 func (c *Cache) unanswered(q *request, err error) *answer {
-	c.lg.Info("fetch", "url", q.url, "err", err)
 	c.count.failures.Add(1)
 	var no forbidden
 	var far *unreachable
