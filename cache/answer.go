@@ -344,8 +344,13 @@ func (c *Cache) unanswered(q *request, err error) *answer {
 	c.count.failures.Add(1)
 	var no forbidden
 	var far *unreachable
+	var bad *http1.Error
 	var a *answer
 	switch {
+	case errors.As(err, &bad) && bad.Status < 500 && q.body != nil:
+		a = failing(bad.Status, "refused", bad.Trouble)
+	case errors.Is(err, errTooLarge) && q.body != nil:
+		a = failing(413, "refused", "the body is too large")
 	case errors.As(err, &no):
 		a = failing(403, "refused", no.Error())
 	case errors.As(err, &far) && far.timeout:

@@ -359,6 +359,10 @@ func (u *upstream) ask(ctx context.Context, s *serverConn, o *outgoing) (*exchan
 	if err != nil {
 		x.stop()
 		x.stopBody(s)
+		var bad *http1.Error
+		if errors.As(x.bad, &bad) || errors.Is(x.bad, errTooLarge) { // it never got all of the request
+			err = x.bad
+		}
 		return nil, err
 	}
 	return x, nil
@@ -377,6 +381,7 @@ type exchange struct {
 	stop    func() bool
 	sent    chan error // told, and closed, when the body of the request is sent; nil: there is none
 	body    io.Reader  // of the request
+	bad     error      // what was wrong with it, once sent was told
 	silence time.Duration
 	bound   time.Time // of the read that is next
 	close   func() error
@@ -422,20 +427,39 @@ func (x *exchange) send(o *outgoing, answer time.Duration) error {
 // answer before it has all of it.
 func (x *exchange) sendBody(o *outgoing) {
 	x.sent, x.body = make(chan error, 1), o.body
+	s, body := x.s, &sentBody{Reader: o.body}
 	go func() { // finish and stopBody wait for it
-		w := io.Writer(x.s)
+		w := io.Writer(s)
 		var end io.Closer
 		if o.length == http1.Chunked {
-			c := http1.ChunkWriter{W: x.s}
+			c := http1.ChunkWriter{W: s}
 			w, end = c, c
 		}
-		_, err := io.CopyBuffer(struct{ io.Writer }{w}, o.body, make([]byte, 32<<10))
-		if err == nil && end != nil {
+		_, err := io.CopyBuffer(struct{ io.Writer }{w}, body, make([]byte, 32<<10))
+		switch {
+		case body.err != nil: // there is nothing to wait for: the server will not have it whole
+			x.bad = body.err
+			s.SetDeadline(time.Unix(1, 0))
+		case err == nil && end != nil:
 			err = end.Close()
 		}
 		x.sent <- err
 		close(x.sent)
 	}()
+}
+
+// A sentBody tells the trouble of reading a body from that of sending it.
+type sentBody struct {
+	io.Reader
+	err error
+}
+
+func (b *sentBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil && err != io.EOF {
+		b.err = err
+	}
+	return n, err
 }
 
 // expectPatience is how long a body waits for the server's 100.
