@@ -163,6 +163,11 @@ func (c *Cache) Run(ctx context.Context) error {
 	c.event("start", ndb.Of("objects", c.store.Stats().Objects))
 	var wg sync.WaitGroup
 	defer wg.Wait()
+	wg.Go(func() {
+		if err := c.names.load(ctx); err != nil {
+			c.lg.Error("names", "err", err)
+		}
+	})
 	c.near.start(c)
 	defer c.near.stop()
 	c.doors.start(c)

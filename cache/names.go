@@ -3,6 +3,7 @@ package cache
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/hex"
 	"errors"
 	"io"
@@ -34,16 +35,61 @@ type names struct {
 // that mean nothing any more.
 const minLines = 1 << 16
 
+// openNames opens the file, which is not read yet: load does that.
 func openNames(path string, held func(segment.Key) bool) (*names, error) {
 	n := &names{path: path, held: held, dirs: make(map[string]struct{})}
-	if err := n.rewrite(); err != nil {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|os.O_APPEND, 0o600)
+	if err != nil {
 		return nil, err
+	}
+	n.f = f
+	var last [1]byte
+	if st, err := f.Stat(); err == nil && st.Size() > 0 {
+		if _, err := f.ReadAt(last[:], st.Size()-1); err == nil && last[0] != '\n' {
+			n.wait = append(n.wait, '\n') // a crash has cut the last line off
+		}
 	}
 	return n, nil
 }
 
-// rewrite writes the file anew with those that are held, each once. mu is held, or
-// nobody else knows n yet.
+// load counts the lines there are, and learns which folders look like files.
+func (n *names) load(ctx context.Context) error {
+	f, err := os.Open(n.path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	lines := int64(0)
+	err = scanNames(f, func(_ segment.Key, url []byte) bool {
+		if lines++; lines%4096 == 0 && ctx.Err() != nil {
+			return false
+		}
+		if looksLikeDir(url) {
+			n.mu.Lock()
+			n.noteDirs(string(url))
+			n.mu.Unlock()
+		}
+		return true
+	})
+	n.mu.Lock()
+	n.lines += lines
+	n.mu.Unlock()
+	return err
+}
+
+// looksLikeDir reports whether noteDirs might have something to note, for most URLs
+// have no dot before their last slash but in the host.
+func looksLikeDir(url []byte) bool {
+	at := bytes.Index(url, []byte("://"))
+	if at < 0 {
+		return false
+	}
+	path := url[at+3:]
+	from, to := bytes.IndexByte(path, '/'), bytes.LastIndexByte(path, '/')
+	return from >= 0 && bytes.IndexByte(path[from:to+1], '.') >= 0
+}
+
+// rewrite writes the file anew with those that are held, each once. mu is held.
 func (n *names) rewrite() error {
 	old, err := os.Open(n.path)
 	if errors.Is(err, iofs.ErrNotExist) {
@@ -51,7 +97,7 @@ func (n *names) rewrite() error {
 	} else if err != nil {
 		return err
 	}
-	f, err := os.OpenFile(n.path+".new", os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600)
+	f, err := os.OpenFile(n.path+".new", os.O_CREATE|os.O_TRUNC|os.O_RDWR|os.O_APPEND, 0o600)
 	if err != nil {
 		return err
 	}
@@ -102,6 +148,9 @@ func scanNames(r io.Reader, yield func(k segment.Key, url []byte) bool) error {
 		case err == io.EOF:
 			return nil
 		case errors.Is(err, bufio.ErrBufferFull): // longer than any URL that is kept
+			if err := skipLine(br); err != nil {
+				return nil
+			}
 			continue
 		case err != nil:
 			return err
@@ -116,6 +165,14 @@ func scanNames(r io.Reader, yield func(k segment.Key, url []byte) bool) error {
 		}
 		if !yield(k, url) {
 			return nil
+		}
+	}
+}
+
+func skipLine(br *bufio.Reader) error {
+	for {
+		if _, err := br.ReadSlice('\n'); !errors.Is(err, bufio.ErrBufferFull) {
+			return err
 		}
 	}
 }
