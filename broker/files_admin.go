@@ -24,6 +24,7 @@ func (s *shown) ctl() fs.Node {
 		b.on("collect [SOURCE]", one(b.ask)),
 		b.on("gc", none(b.askGC)),
 		b.on("check", only(b.check)),
+		b.on("merge", only(b.merge)),
 		b.on("reindex", none(b.askReindex)),
 		b.on("delete OID...", b.delete),
 		b.on("restart [SOURCE]", b.restarting),

@@ -327,6 +327,27 @@ func (b *Broker) check(ctx context.Context) error {
 	return err
 }
 
+// merge makes one segment of all that the index has, while queries are answered.
+func (b *Broker) merge(ctx context.Context) error {
+	begin := time.Now()
+	var before, after int
+	err := b.using(func(h *held) error {
+		m, ok := h.Engine.(index.Merger)
+		if !ok {
+			return fmt.Errorf("engine=%s has nothing to merge: %w", h.files.engine, iofs.ErrInvalid)
+		}
+		before = h.Stats().Segments
+		err := m.MergeAll(ctx)
+		after = h.Stats().Segments
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("merge: %w", err)
+	}
+	b.event("merged", ndb.Of("segments", before), ndb.Of("left", after), ndb.Of("took", time.Since(begin).Round(time.Millisecond)))
+	return nil
+}
+
 // rebuildStep is how many changes a new index takes before the one in use is
 // brought up to date again, so that what is new is found meanwhile too.
 const rebuildStep = 8 << 10

@@ -62,6 +62,8 @@ type engine struct {
 
 	stop   context.CancelFunc // of merges
 	kick   chan struct{}      // there may be something to merge
+	wishes chan wish          // all is to be merged
+	ended  <-chan struct{}    // closed when nobody merges any more
 	merged chan struct{}      // closed, and replaced if that may come again, when merges are done or failed; under mu
 	failed error              // why they did, the last time; under mu
 	done   sync.WaitGroup
@@ -101,6 +103,7 @@ func openEngine(dir string, set Settings) (*engine, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	e.stop = stop
 	e.kick = make(chan struct{}, 1)
+	e.wishes, e.ended = make(chan wish), ctx.Done()
 	e.merged = make(chan struct{})
 	e.done.Go(func() { e.mergeAll(ctx) })
 	e.poke()

@@ -239,6 +239,14 @@ type Engine interface {
 	Close() error
 }
 
+// A Merger is an Engine that merges its segments by itself, a few at a time, and can
+// be told to make one of all.
+type Merger interface {
+	// MergeAll returns when that is done. Searches and Applies go on meanwhile;
+	// what is applied is not in that segment.
+	MergeAll(ctx context.Context) error
+}
+
 // Docs is a sequence of documents for Apply.
 func Docs(docs []Doc) iter.Seq2[*Doc, error] {
 	return func(yield func(*Doc, error) bool) {

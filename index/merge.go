@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	iofs "io/fs"
 	"os"
 	"runtime"
 	"slices"
+	"sync"
 
 	"harvest/index/dict"
 	"harvest/index/posting"
@@ -581,6 +583,9 @@ func (e *engine) mergeAll(ctx context.Context) {
 		case <-ctx.Done():
 			e.settled(iofs.ErrClosed, nil)
 			return
+		case w := <-e.wishes:
+			w.done <- e.mergeWhole(ctx, w)
+			continue
 		case <-e.kick:
 		}
 		tried, err := e.mergeDue(ctx)
@@ -592,6 +597,52 @@ func (e *engine) mergeAll(ctx context.Context) {
 			e.set.Merged(err)
 		}
 	}
+}
+
+// A wish is that all be merged into one segment.
+type wish struct {
+	ended <-chan struct{} // closed when nobody waits for it any more
+	done  chan error
+}
+
+var _ Merger = (*engine)(nil)
+
+// MergeAll has the goroutine that merges do it.
+func (e *engine) MergeAll(ctx context.Context) error {
+	w := wish{ctx.Done(), make(chan error, 1)}
+	select {
+	case e.wishes <- w:
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-e.ended:
+		return fmt.Errorf("index: %w", iofs.ErrClosed)
+	}
+	if err := <-w.done; err != nil {
+		return fmt.Errorf("index: merge: %w", errors.Join(err, ctx.Err()))
+	}
+	return nil
+}
+
+// mergeWhole fulfils a wish, unless ctx or it ends.
+func (e *engine) mergeWhole(ctx context.Context, w wish) error {
+	v := e.cur.Load()
+	if len(v.parts) == 0 || len(v.parts) == 1 && v.parts[0].gone.Count() == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	over := make(chan struct{})
+	defer close(over)
+	wg.Go(func() {
+		select {
+		case <-w.ended:
+			cancel()
+		case <-over:
+		}
+	})
+	return e.mergeOnce(ctx, slices.Clone(v.parts))
 }
 
 // mergeDue merges what is to be merged, and tells whether there was anything.

@@ -1,6 +1,7 @@
 package block
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	iofs "io/fs"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"syscall"
 
 	"harvest/index"
 	"harvest/index/dict"
@@ -293,6 +295,43 @@ func (e *engine) startMerge(v *view) {
 			e.set.Merged(err)
 		}
 	})
+}
+
+var _ index.Merger = (*engine)(nil)
+
+// MergeAll is refused while it merges by itself.
+func (e *engine) MergeAll(ctx context.Context) error {
+	e.mu.Lock()
+	v := e.cur.Load()
+	if err := e.mayMerge(); err != nil || len(v.parts) == 0 || len(v.parts) == 1 && v.parts[0].gone.Count() == 0 {
+		e.mu.Unlock()
+		return err
+	}
+	ctx, quit := context.WithCancel(ctx)
+	defer quit()
+	e.merging, e.quit = true, quit
+	e.merges.Add(1) // Close waits for it
+	defer e.merges.Done()
+	e.mu.Unlock()
+	set := slices.Clone(v.parts)
+	var err error
+	for set != nil {
+		set, err = e.merge(ctx, set)
+	}
+	if err = cmp.Or(err, ctx.Err()); err != nil {
+		return fmt.Errorf("index/block: merge: %w", err)
+	}
+	return nil
+}
+
+func (e *engine) mayMerge() error {
+	if e.off.Load() {
+		return fmt.Errorf("index/block: %w", iofs.ErrClosed)
+	}
+	if e.merging {
+		return fmt.Errorf("index/block: it merges by itself now: %w", syscall.EBUSY)
+	}
+	return nil
 }
 
 // merge puts one segment in place of some and gives the next to be merged.

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
+	"syscall"
 	"testing"
 
 	"harvest/index"
@@ -141,6 +143,16 @@ func (s suite) concurrent(t *testing.T) {
 			}
 		})
 	}
+	if m, ok := p.Engine.(index.Merger); ok {
+		searchers.Go(func() {
+			for done.Err() == nil {
+				if err := m.MergeAll(ctx); err != nil && !errors.Is(err, syscall.EBUSY) {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
 	for g := range generations {
 		if err := p.Apply(ctx, index.Docs(generation(g+1)), nil, fmt.Sprint(g+1)); err != nil {
 			t.Error(err)
@@ -148,8 +160,28 @@ func (s suite) concurrent(t *testing.T) {
 	}
 	stop()
 	searchers.Wait()
+	p.mergeAll()
+	if err := oneGeneration(p, docs); err != nil {
+		t.Error(err)
+	}
 	if p.Mark() != fmt.Sprint(generations) {
 		t.Errorf("got mark %s, want %d", p.Mark(), generations)
+	}
+}
+
+// mergeAll makes one segment of all, if the engine can, which it refuses while it
+// merges by itself.
+func (p *pair) mergeAll() {
+	m, ok := p.Engine.(index.Merger)
+	if !ok {
+		return
+	}
+	err := m.MergeAll(ctx)
+	for ; errors.Is(err, syscall.EBUSY); err = m.MergeAll(ctx) {
+		runtime.Gosched()
+	}
+	if st := p.Stats(); err != nil || st.Segments != 1 || st.Deleted != 0 {
+		p.t.Errorf("merged: got %d segments, %d documents deleted, %v, want 1 and none", st.Segments, st.Deleted, err)
 	}
 }
 
