@@ -198,7 +198,7 @@ func (c *collection) take(ctx context.Context, ch *soif.Change) error {
 	case soif.Refresh:
 		// The object has another Update-Time now, and so is another.
 		name := oid.String()
-		b, err := read(c.tree, "objects/"+name[:2]+"/"+name+".soif", MaxObject)
+		b, err := read(c.tree, "objects/"+name[:2]+"/"+name+".soif", MaxObject+1)
 		if absent(err) {
 			return nil // gone since, as the next stream will tell
 		}

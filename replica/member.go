@@ -21,6 +21,7 @@ type member struct {
 	poke chan struct{} // it is to be looked at now
 
 	mu    sync.Mutex // guards what follows
+	live  *conn      // as long as it is followed
 	had   map[Writer]Version
 	last  time.Time // that an exchange ended well
 	next  time.Time // that one begins by itself
@@ -73,20 +74,18 @@ func (c *conn) close() error {
 	return err
 }
 
-// equal reads whether the member has what is here: one message.
-func (c *conn) equal(r *Replica) (bool, error) {
-	if c.root == nil {
-		return false, nil
-	}
-	var b [rootSize]byte
+// same reads which mirrors the member has as they are here: one message.
+func (c *conn) same(r *Replica) (same [2]bool, err error) {
 	at, ok := c.root.(io.ReaderAt)
 	if !ok {
-		return false, nil
+		return same, nil
 	}
+	var b [2*rootSize + 1]byte
 	if n, err := at.ReadAt(b[:], 0); n < len(b) {
-		return false, errors.Join(err, io.ErrUnexpectedEOF)
+		return same, errors.Join(err, io.ErrUnexpectedEOF)
 	}
-	return string(b[:]) == r.root()[:rootSize], nil
+	ours := r.root()
+	return [2]bool{string(b[:rootSize]) == ours[:rootSize], string(b[rootSize:]) == ours[rootSize:len(b)]}, nil
 }
 
 // follow exchanges with the member when it has news, and from time to time, until ctx
@@ -129,6 +128,8 @@ func (m *member) attend(ctx context.Context) error {
 	if err := m.exchange(ctx, c, new(tidings)); err != nil {
 		return err
 	}
+	m.connected(c)
+	defer m.connected(nil)
 	news := make(chan tidings)
 	lost := make(chan error, 2)
 	for _, which := range m.r.mirrors() {
@@ -153,7 +154,8 @@ func (m *member) attend(ctx context.Context) error {
 				t.Stop()
 				return err
 			}
-			// It cannot tell: it is a copy.
+			t.Stop()
+			continue // it cannot tell: it is a copy
 		case <-m.poke:
 		case <-t.C:
 		}
@@ -219,18 +221,20 @@ func (m *member) exchange(ctx context.Context, c *conn, heard *tidings) error {
 		return m.pull(ctx, c, heard.of, heard.heads)
 	}
 	begun := time.Now()
-	equal, err := c.equal(m.r)
+	same, err := c.same(m.r)
 	if err != nil {
 		return err
 	}
 	m.mu.Lock()
 	m.rtt = time.Since(begun)
 	m.mu.Unlock()
-	if equal {
+	if same[0] {
 		m.equal()
-		return nil
 	}
-	for _, of := range m.r.mirrors() {
+	for i, of := range m.r.mirrors() {
+		if same[i] {
+			continue
+		}
 		if err := m.pull(ctx, c, of, nil); err != nil && !(of.prefix != "" && absent(err)) {
 			return err
 		}
@@ -306,8 +310,23 @@ func (m *member) note(err error) {
 	}
 }
 
-// sync exchanges with the member now, over a connection of its own.
+func (m *member) connected(c *conn) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.live = c
+}
+
+// sync exchanges with the member now, over the connection that there is or, if it is not
+// followed, one of its own.
 func (m *member) sync(ctx context.Context) error {
+	m.mu.Lock()
+	live := m.live
+	m.mu.Unlock()
+	if live != nil {
+		if err := m.exchange(ctx, live, new(tidings)); err == nil {
+			return nil
+		}
+	}
 	c, err := m.connect(ctx)
 	if err == nil {
 		err = m.exchange(ctx, c, new(tidings))
@@ -330,7 +349,7 @@ func (r *Replica) adopter() func(oid store.OID) []byte {
 	return func(oid store.OID) []byte {
 		name := oid.String()
 		b, err := read(tree, "objects/"+name[:2]+"/"+name+".soif", MaxObject)
-		if err != nil || len(b) > MaxObject {
+		if err != nil {
 			return nil
 		}
 		return b

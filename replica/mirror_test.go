@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"encoding/binary"
 	"fmt"
+	iofs "io/fs"
 	"math/rand/v2"
 	"path/filepath"
 	"strings"
@@ -246,3 +247,11 @@ func TestPullRandom(t *testing.T) {
 		}
 	}
 }
+
+// noBodies keeps no objects: all are there.
+type noBodies struct{}
+
+func (noBodies) put(context.Context, []*Record, [][]byte) error { return nil }
+func (noBodies) remove(context.Context, []store.OID) error      { return nil }
+func (noBodies) get(store.OID) ([]byte, error)                  { return nil, iofs.ErrNotExist }
+func (noBodies) has(*Record) bool                               { return true }

@@ -16,7 +16,7 @@ import (
 	"harvest/gather/store"
 )
 
-// A Request asks a peer for a file. No more of it than Max bytes are wanted.
+// A Request asks a peer for a file, and no more of it than Max bytes.
 type Request struct {
 	ID   uint64
 	Path string
@@ -114,9 +114,7 @@ func (p *pull) step(r Reply) []Request {
 	delete(p.waiting, r.ID)
 	p.weight -= a.weight
 	p.bytes += int64(len(r.Data))
-	if r.Err == nil && len(r.Data) > a.Max {
-		r.Data, r.Err = nil, fmt.Errorf("%s: more than %d bytes: %w", a.Path, a.Max, iofs.ErrNotExist)
-	}
+	r.Data = r.Data[:min(len(r.Data), a.Max)]
 	if err := a.then(r.Data, r.Err); err != nil {
 		p.fail(err)
 		return nil
@@ -257,6 +255,7 @@ type job struct {
 	suspect string    // what the peer told in a log that led nowhere
 	open    int       // files of digests that are waited for
 	units   int       // units that wait for objects
+	pending []Record  // changes that are to be taken together
 	ready   []Record  // changes whose objects are here
 	recs    []*Record // of the objects that are not stored yet
 	objects [][]byte  // those
@@ -268,11 +267,12 @@ type job struct {
 }
 
 const (
-	logWorth  = 4096 // records of a writer that are asked for in a log rather than walked
-	maxPuts   = 4 << 20
-	maxReady  = 8192
-	mostAgain = 3
-	fewLeaves = 16 // leaves that are read one by one rather than with all others of a folder
+	logWorth   = 4096 // records of a writer that are asked for in a log rather than walked
+	maxPuts    = 4 << 20
+	maxReady   = 8192
+	maxPending = 1024
+	mostAgain  = 3
+	fewLeaves  = 16 // leaves that are read one by one rather than with all others of a folder
 )
 
 // begin asks for the log, or for the root of the digests.
@@ -302,7 +302,15 @@ func (j *job) ask(path string, most, weight int, then func([]byte, error) error)
 		if err := then(b, err); err != nil {
 			return err
 		}
-		j.open-- // not before: what it asks for may be here already
+		// Not before: what it asks for may be here already. What leaves have is taken
+		// together, so that their objects come in few batches.
+		if j.open--; !j.closed && len(j.pending) > 0 && (j.open == 0 || len(j.pending) >= maxPending) {
+			changes := j.pending
+			j.pending = nil
+			if err := j.take(changes, nil); err != nil {
+				return err
+			}
+		}
 		return j.check()
 	})
 }
@@ -351,8 +359,7 @@ func (j *job) log(b []byte, err error) error {
 func absent(err error) bool {
 	for _, class := range []error{iofs.ErrNotExist, iofs.ErrInvalid, syscall.EINVAL, syscall.ESTALE} {
 		if errors.Is(err, class) {
-			var l *lie
-			return !errors.As(err, &l)
+			return !isLie(err)
 		}
 	}
 	return false
@@ -527,7 +534,7 @@ func (j *job) take(changes []Record, folder *byte) error {
 	j.units++
 	if folder != nil && len(list) > 4*maxBatch && size <= maxAnswer {
 		u.open++
-		j.p.ask(fmt.Sprintf("pack/%s/%02x", j.w, *folder), maxAnswer+MaxObject, weightPack, u.answer(true))
+		j.p.ask(fmt.Sprintf("pack/%s/%02x", j.w, *folder), maxAnswer+MaxObject, weightPack, u.answer(true, maxAnswer+MaxObject))
 	} else {
 		u.batches(list)
 	}
@@ -553,18 +560,19 @@ func (u *unit) batches(list []*Record) {
 		path, size, n := "", 0, 0
 		for ; n < len(list) && n < maxBatch && (n == 0 || size < 1<<20); n++ {
 			path += "," + list[n].OID.String()
-			size += int(list[n].Size) + 40
+			size += len(objectLine(list[n].Hash, int(list[n].Size))) + int(list[n].Size)
 		}
 		list = list[n:]
 		u.open++
-		// Objects that are others by now may be larger: then each is asked for by itself.
-		u.j.p.ask("batch/"+path[1:], 2*size+64<<10, weightSmall+size>>13, u.answer(false))
+		// If objects are others by now it may be more: then what is cut off is asked for
+		// by itself.
+		u.j.p.ask("batch/"+path[1:], size, weightSmall+size>>13, u.answer(false, size))
 	}
 }
 
 // answer takes objects. What was not among those of a pack is asked for in batches,
 // what was in none by itself, and what is not there either is left for later.
-func (u *unit) answer(pack bool) func([]byte, error) error {
+func (u *unit) answer(pack bool, most int) func([]byte, error) error {
 	return func(b []byte, err error) error {
 		if u.j.closed {
 			return nil
@@ -573,7 +581,8 @@ func (u *unit) answer(pack bool) func([]byte, error) error {
 			return err
 		}
 		if err == nil {
-			if err := parseObjects(b, u.object); err != nil {
+			err := parseObjects(b, u.object)
+			if cut := len(b) == most && !isLie(err); err != nil && !cut {
 				return u.j.doubt(asLie(err))
 			}
 		}
@@ -585,8 +594,13 @@ func (u *unit) answer(pack bool) func([]byte, error) error {
 	}
 }
 
+func isLie(err error) bool {
+	var l *lie
+	return errors.As(err, &l)
+}
+
 func asLie(err error) error {
-	if l := (*lie)(nil); errors.As(err, &l) {
+	if isLie(err) {
 		return err
 	}
 	return lief("%v", err)
@@ -638,7 +652,7 @@ func (u *unit) check() error {
 			u.single[r.OID] = true
 			u.open++
 			name := r.OID.String()
-			u.j.p.ask("tree/objects/"+name[:2]+"/"+name+".soif", MaxObject, weightFolder, u.lone(r))
+			u.j.p.ask("tree/objects/"+name[:2]+"/"+name+".soif", int(r.Size), weightSmall+int(r.Size)>>13, u.lone(r))
 		}
 	}
 	if u.open > 0 {

@@ -16,7 +16,6 @@ package replica
 import (
 	"context"
 	"crypto/ed25519"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -260,11 +259,11 @@ func (r *Replica) Run(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// root is the text of the file root: 32 digits that are equal where all is equal.
+// root is the text of the file root: 32 digits that are equal where all that is mirrored
+// is equal, and 32 of what is flooded.
 func (r *Replica) root() string {
 	a, b := r.mirror.rootNow(), r.flood.rootNow()
-	sum := sha256.Sum256(append(a[:], b[:]...))
-	return fmt.Sprintf("%x\n", sum[:rootSize/2])
+	return fmt.Sprintf("%x %x\n", a[:rootSize/2], b[:rootSize/2])
 }
 
 // told adds a record to events, and to conflicts if it is about what cannot be.

@@ -152,8 +152,11 @@ func (m *mirror) sumFile(w Writer, v view, path, rest string) (b []byte, err err
 
 // appendObject appends an object as it is sent.
 func appendObject(dst, body []byte, hash [32]byte) []byte {
-	return append(fmt.Appendf(dst, "%x %d\n", hash[:8], len(body)), body...)
+	return append(append(dst, objectLine(hash, len(body))...), body...)
 }
+
+// objectLine stands before an object.
+func objectLine(hash [32]byte, size int) string { return fmt.Sprintf("%x %d\n", hash[:8], size) }
 
 func (m *mirror) batch(names string) (b []byte, err error) {
 	list := strings.Split(names, ",")

@@ -94,7 +94,7 @@ func (r *Replica) table() string {
 		case m.last.IsZero():
 			state = "new"
 		}
-		pairs := []ndb.Pair{ndb.Of("member", m.path), ndb.Of("state", state), ndb.Of("behind", behind), ndb.Of("last", m.last), ndb.Of("next", m.next), ndb.Of("rtt", m.rtt.Round(time.Microsecond)),
+		pairs := []ndb.Pair{ndb.Of("member", m.path), ndb.Of("state", state), ndb.Of("connected", m.live != nil), ndb.Of("behind", behind), ndb.Of("last", m.last), ndb.Of("next", m.next), ndb.Of("rtt", m.rtt.Round(time.Microsecond)),
 			ndb.Of("records", m.total.records), ndb.Of("objects", m.total.objects), ndb.Of("bytes", m.total.bytes), ndb.Of("requests", m.total.requests), ndb.Of("walks", m.total.walks)}
 		if m.err != nil {
 			pairs = append(pairs, ndb.Of("err", m.err))

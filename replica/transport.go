@@ -47,20 +47,21 @@ func run(ctx context.Context, tree iofs.FS, prefix string, p *pull, out []Reques
 	}
 }
 
-// A mostReader reads a file whole in one exchange, or one byte more than most of it.
+// A mostReader reads a file in one exchange: all of it, or as much as is wanted.
 type mostReader interface {
 	ReadMost(name string, most int) ([]byte, error)
 }
 
-// read gives a file, or one byte more of it than is wanted.
+// read gives a file, or as much of it as is wanted. Who knows how long it is to be asks
+// for no more than that: then nobody has to find out that nothing follows.
 func read(tree iofs.FS, name string, most int) ([]byte, error) {
 	if t, ok := tree.(mostReader); ok {
-		return t.ReadMost(name, most+1)
+		return t.ReadMost(name, most)
 	}
 	f, err := tree.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, int64(most)+1))
+	return io.ReadAll(io.LimitReader(f, int64(most)))
 }

@@ -154,20 +154,14 @@ func (j *job) leaf(name string, prefix, data []byte, want digest) error {
 	if hashLeaf(data) != want {
 		return j.doubt(lief("%s is not what the node above it says", name))
 	}
-	changes, err := j.changes(prefix, data)
-	if err != nil {
-		return err
-	}
-	return j.take(changes, nil)
+	return j.differ(prefix, data)
 }
 
 // differ takes what is under a prefix to be just these records.
 func (j *job) differ(prefix, data []byte) error {
 	changes, err := j.changes(prefix, data)
-	if err != nil {
-		return err
-	}
-	return j.take(changes, nil)
+	j.pending = append(j.pending, changes...)
+	return err
 }
 
 // changes gives what makes the records under a prefix those of the data, which is

@@ -11,7 +11,7 @@ import (
 
 // benchCommands are the measurements, in the order the help shows them.
 func benchCommands() []command {
-	return []command{benchIndexCommand(), benchBuildCommand(), benchRelevanceCommand(), benchBrokerCommand(), benchRouteCommand(), benchSoakCommand(), benchCacheCommand(), benchGatherCommand(), benchEssenceCommand(), benchSummariesCommand()}
+	return []command{benchIndexCommand(), benchBuildCommand(), benchRelevanceCommand(), benchBrokerCommand(), benchRouteCommand(), benchSoakCommand(), benchReplicaCommand(), benchCacheCommand(), benchGatherCommand(), benchEssenceCommand(), benchSummariesCommand()}
 }
 
 // measure runs harvest bench WHAT.
