@@ -1,6 +1,7 @@
 package replica
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"encoding/hex"
 	"slices"
@@ -12,12 +13,14 @@ import (
 
 // A config is what the text of the config file says.
 type config struct {
-	sources []sourceConfig
-	members []memberConfig
-	masters map[Writer]bool // whose objects are taken; nil: anybody's
-	allow   []grant         // who may read; none: everybody
-	full    time.Duration   // between exchanges with a member that has told nothing new
-	horizon time.Duration   // how long deletions are told one by one
+	sources  []sourceConfig
+	members  []memberConfig
+	masters  map[Writer]bool // whose objects are taken; nil: anybody's
+	allow    []grant         // who may read; none: everybody
+	full     time.Duration   // between exchanges with a member that has told nothing new
+	horizon  time.Duration   // how long deletions are told one by one
+	measure  measureConfig
+	topology topologyConfig
 }
 
 type sourceConfig struct {
@@ -44,7 +47,7 @@ func parseConfig(text string) (*config, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &config{full: defaultFull, horizon: defaultHorizon}
+	c := &config{full: defaultFull, horizon: defaultHorizon, measure: measureConfig{defaultMeasure, defaultProbe, defaultMeasured}}
 	for _, e := range entries {
 		if err := c.entry(e); err != nil {
 			return nil, err
@@ -69,10 +72,14 @@ func (c *config) entry(e ndb.Entry) error {
 		return c.granting(e)
 	case "full":
 		return c.interval(e, "every", time.Second, &c.full)
+	case "measure":
+		return c.measuring(e)
+	case "topology":
+		return c.graph(e)
 	case "tombstones":
 		return c.interval(e, "keep", time.Hour, &c.horizon)
 	}
-	return e.Errorf(first, "unknown key '%s'; there are source, member, master, allow, full and tombstones", first.Key)
+	return e.Errorf(first, "unknown key '%s'; there are source, member, master, allow, full, measure, topology and tombstones", first.Key)
 }
 
 // only refuses pairs other than those of some keys, and repeated ones.
@@ -175,4 +182,67 @@ func checkLine(line string, n int) error {
 		return err
 	}
 	return new(config).entry(e)
+}
+
+// How members are measured: a round of short questions, a probe of the bandwidth, and
+// how many of the members in one round.
+type measureConfig struct {
+	every, probe time.Duration
+	members      int
+}
+
+// A topologyConfig bounds the graph; what is 0 is topology's default.
+type topologyConfig struct{ k, degree int }
+
+// What counts of both without a config.
+const (
+	defaultMeasure  = 15 * time.Second
+	defaultProbe    = 5 * time.Minute
+	defaultMeasured = 8
+)
+
+func (c *config) measuring(e ndb.Entry) (err error) {
+	for _, p := range e.Pairs[1:] {
+		switch p.Key {
+		case "every":
+			c.measure.every, err = atLeast(e, p, time.Second)
+		case "probe":
+			c.measure.probe, err = atLeast(e, p, time.Second)
+		case "members":
+			if c.measure.members, err = e.Int(p); err == nil && c.measure.members < 1 {
+				err = e.Errorf(p, "members: %d is less than 1", c.measure.members)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return only(e, "every", "probe", "members")
+}
+
+func atLeast(e ndb.Entry, p ndb.Pair, least time.Duration) (time.Duration, error) {
+	d, err := e.Duration(p)
+	if err == nil && d < least {
+		err = e.Errorf(p, "%s: %s is less than %s", p.Key, d, least)
+	}
+	return d, err
+}
+
+func (c *config) graph(e ndb.Entry) (err error) {
+	for _, p := range e.Pairs[1:] {
+		switch p.Key {
+		case "k":
+			c.topology.k, err = e.Int(p)
+		case "degree":
+			c.topology.degree, err = e.Int(p)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	k, degree := cmp.Or(c.topology.k, 2), cmp.Or(c.topology.degree, 1000)
+	if k < 1 || degree < max(k, 2) {
+		return e.Errorf(e.First(), "topology: k=%d degree=%d: want k at least 1, and degree at least k and 2", c.topology.k, c.topology.degree)
+	}
+	return only(e, "k", "degree")
 }

@@ -21,6 +21,10 @@ import (
 //	tree/        the mirror: objects/ url/ soif soif.zst since/ digest
 //	             what peers read, see serve.go:
 //	heads root   heads.live gives heads as they change, root.now what root is
+//	bandwidth    what was measured, under the signatures of those who did; see sheet.go
+//	topology     the graph in use, under that of the master; see graph.go
+//	self         by which key this member signs
+//	probe/SIZE   bytes to measure with
 //	changes/WRITER/VERSION
 //	sum/WRITER/  node aa/node aa/records aa/bb
 //	batch/OID,OID… pack/WRITER/aa    known, not listed
@@ -31,10 +35,6 @@ import (
 type Options struct {
 	Open Opener
 	Bus  *fs.Bus // hears what changes in the tree; may be nil
-
-	// Neighbors says which of the members, by their paths, are followed; nil: all.
-	// Renew has it asked again.
-	Neighbors func(members []string) []string
 }
 
 // OpenAll opens the Replicas in dir, a directory each: fs.Services.
@@ -101,12 +101,15 @@ func (s *shown) build() {
 			fs.On("adopt PATH", r.adopt),
 			fs.On("join PATH", r.join),
 			fs.On("leave PATH", r.leave),
+			fs.On("measure", r.measureNow),
+			fs.On("topology now", r.redesign),
 			fs.On("check", r.audit)),
 	}
 	s.events.Nodes(nodes, "events", r.id)
 	s.log.Nodes(nodes, "log", r.id)
 	s.peerNodes(nodes, r.mirror)
 	s.floodNodes(nodes)
+	r.measureNodes(nodes)
 	s.dir = fs.Static(r.id("dir"), nodes)
 }
 

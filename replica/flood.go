@@ -49,23 +49,3 @@ func (r *Replica) received(w Writer, rec *Record, body []byte) {
 	text := strings.ToValidUTF8(string(body), "?")
 	r.shown.recv.Add(ndb.Format(ndb.Of("time", time.Unix(int64(rec.Updated), 0)), ndb.Of("from", w), ndb.Of("text", text)))
 }
-
-// neighborsOf gives those members that are followed: all, unless a topology says.
-func (r *Replica) neighborsOf(all []string) map[string]bool {
-	if r.neighbors != nil {
-		all = r.neighbors(all)
-	}
-	m := make(map[string]bool, len(all))
-	for _, path := range all {
-		m[path] = true
-	}
-	return m
-}
-
-// Renew has the Replica look again at who its neighbours are.
-func (r *Replica) Renew() {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	close(r.renewed)
-	r.renewed = make(chan struct{})
-}

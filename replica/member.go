@@ -11,25 +11,29 @@ import (
 
 	"harvest/fs/ndb"
 	"harvest/gather/store"
+	"harvest/replica/topology"
 )
 
 // A member is another of the group, from whom this one reads.
 type member struct {
-	r    *Replica
-	path string
-	turn chan struct{} // held by whoever exchanges with it
-	poke chan struct{} // it is to be looked at now
+	r     *Replica
+	path  string
+	turn  chan struct{} // held by whoever exchanges with it
+	poke  chan struct{} // it is to be looked at now
+	meter topology.Meter
 
-	mu    sync.Mutex // guards what follows
-	live  *conn      // as long as it is followed
-	had   map[Writer]Version
-	last  time.Time // that an exchange ended well
-	next  time.Time // that one begins by itself
-	aside time.Time // until when nothing is believed
-	fails int
-	err   error
-	rtt   time.Duration // of the last look at root
-	total pullCounts
+	mu     sync.Mutex // guards what follows
+	live   *conn      // as long as it is followed
+	had    map[Writer]Version
+	last   time.Time // that an exchange ended well
+	next   time.Time // that one begins by itself
+	aside  time.Time // until when nothing is believed
+	fails  int
+	err    error
+	rtt    time.Duration // of the last look at root
+	id     Writer        // by which it signs; zero: not known
+	probed time.Time     // that its bandwidth was measured last
+	total  pullCounts
 }
 
 func newMember(r *Replica, path string) *member {
@@ -92,9 +96,15 @@ func (c *conn) same(r *Replica) (same [2]bool, err error) {
 // ends.
 func (m *member) follow(ctx context.Context) {
 	for ctx.Err() == nil {
+		if !m.turnTo(ctx) {
+			continue
+		}
 		err := m.attend(ctx)
 		if ctx.Err() != nil {
 			return
+		}
+		if errors.Is(err, errNoNeighbor) {
+			continue
 		}
 		m.note(err)
 		m.mu.Lock()
@@ -109,6 +119,44 @@ func (m *member) follow(ctx context.Context) {
 		case <-time.After(wait):
 		case <-m.poke:
 		}
+	}
+}
+
+var errNoNeighbor = errors.New("no neighbor in the graph")
+
+// farther is how much more seldom a member is looked at that is no neighbor, if all is
+// well with those that are.
+const farther = 10
+
+// turnTo waits until the member is to be attended to: at once if it is a neighbor.
+func (m *member) turnTo(ctx context.Context) bool {
+	for waited := 0; ; waited++ {
+		near, changed := m.neighbor()
+		m.mu.Lock()
+		never := m.last.IsZero()
+		m.mu.Unlock()
+		if near || never || waited >= farther {
+			return true
+		}
+		m.r.mu.Lock()
+		full := m.r.config.full
+		m.r.mu.Unlock()
+		m.mu.Lock()
+		m.next = time.Now().Add(time.Duration(farther-waited) * full)
+		m.mu.Unlock()
+		t := time.NewTimer(full)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return false
+		case <-m.poke:
+			t.Stop()
+			return true
+		case <-changed:
+			waited--
+		case <-t.C:
+		}
+		t.Stop()
 	}
 }
 
@@ -127,6 +175,10 @@ func (m *member) attend(ctx context.Context) error {
 	defer cancel()
 	if err := m.exchange(ctx, c, new(tidings)); err != nil {
 		return err
+	}
+	near, regraph := m.neighbor()
+	if !near {
+		return errNoNeighbor
 	}
 	m.connected(c)
 	defer m.connected(nil)
@@ -157,6 +209,11 @@ func (m *member) attend(ctx context.Context) error {
 			t.Stop()
 			continue // it cannot tell: it is a copy
 		case <-m.poke:
+		case <-regraph:
+			if near, regraph = m.neighbor(); !near {
+				t.Stop()
+				return errNoNeighbor
+			}
 		case <-t.C:
 		}
 		t.Stop()

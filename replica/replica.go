@@ -21,10 +21,8 @@ import (
 	"io"
 	iofs "io/fs"
 	"log/slog"
-	"maps"
 	"os"
 	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
@@ -50,7 +48,7 @@ type Replica struct {
 	mirror    *mirror
 	floods    *bbolt.DB
 	flood     *mirror
-	neighbors func(members []string) []string
+	links     *links
 	shown     *shown // its side of the tree, in files.go
 
 	setting sync.Mutex // held while a config is set
@@ -70,7 +68,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Replica, err error
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return nil, err
 	}
-	r := &Replica{dir: dir, name: name, open: opt.Open, neighbors: opt.Neighbors, members: make(map[string]*member), sources: make(map[string]*source), renewed: make(chan struct{})}
+	r := &Replica{dir: dir, name: name, open: opt.Open, members: make(map[string]*member), sources: make(map[string]*source), renewed: make(chan struct{}), links: newLinks()}
 	r.shown = newShown(r, opt.Bus)
 	r.lg = r.shown.logger(lg).With("replica", name)
 	defer func() {
@@ -106,6 +104,9 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Replica, err error
 		return nil, fmt.Errorf("config: %w", err)
 	}
 	r.use(string(text), c)
+	if err := r.loadGraph(); err != nil {
+		return nil, err
+	}
 	r.shown.build()
 	return r, nil
 }
@@ -220,16 +221,14 @@ func (r *Replica) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() { r.tidy(ctx) })
+	wg.Go(func() { r.measuring(ctx) })
 	running := make(map[any]context.CancelFunc)
 	for ctx.Err() == nil {
 		r.mu.Lock()
 		renewed := r.renewed
 		all := make(map[any]func(context.Context))
-		near := r.neighborsOf(slices.Sorted(maps.Keys(r.members)))
-		for path, m := range r.members {
-			if near[path] {
-				all[m] = m.follow
-			}
+		for _, m := range r.members {
+			all[m] = m.follow
 		}
 		for _, s := range r.sources {
 			all[s] = s.follow

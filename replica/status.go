@@ -77,7 +77,12 @@ func (m *mirror) fillings() (all [][]ndb.Pair) {
 func (r *Replica) table() string {
 	var b strings.Builder
 	heads, _ := r.mirror.heads()
-	for _, m := range r.sorted() {
+	members := r.sorted()
+	next := make(map[*member]bool)
+	for _, m := range members {
+		next[m], _ = m.neighbor()
+	}
+	for _, m := range members {
 		m.mu.Lock()
 		behind := 0 // writers of which it has told less than is here
 		for i := range heads {
@@ -94,7 +99,8 @@ func (r *Replica) table() string {
 		case m.last.IsZero():
 			state = "new"
 		}
-		pairs := []ndb.Pair{ndb.Of("member", m.path), ndb.Of("state", state), ndb.Of("connected", m.live != nil), ndb.Of("behind", behind), ndb.Of("last", m.last), ndb.Of("next", m.next), ndb.Of("rtt", m.rtt.Round(time.Microsecond)),
+		pairs := []ndb.Pair{ndb.Of("member", m.path), ndb.Of("state", state), ndb.Of("connected", m.live != nil), ndb.Of("of", m.id), ndb.Of("neighbor", next[m]),
+			ndb.Of("behind", behind), ndb.Of("last", m.last), ndb.Of("next", m.next), ndb.Of("rtt", m.rtt.Round(time.Microsecond)),
 			ndb.Of("records", m.total.records), ndb.Of("objects", m.total.objects), ndb.Of("bytes", m.total.bytes), ndb.Of("requests", m.total.requests), ndb.Of("walks", m.total.walks)}
 		if m.err != nil {
 			pairs = append(pairs, ndb.Of("err", m.err))

@@ -23,11 +23,14 @@ type Options struct {
 	Gain   float64       // what a graph must be better by to replace Was, as a part of Was' cost; 0.1
 }
 
+// usual is the size of an update, in bytes, if nothing else is said.
+const usual = 16 << 10
+
 func (o Options) filled(n int) Options {
 	o.K = cmp.Or(o.K, 2)
 	o.K = min(o.K, n-1)
 	o.Degree = cmp.Or(o.Degree, o.K+3)
-	o.Size = cmp.Or(o.Size, 16<<10)
+	o.Size = cmp.Or(o.Size, usual)
 	o.Edge = cmp.Or(o.Edge, 3*time.Millisecond)
 	o.Steps = cmp.Or(o.Steps, 1_000_000/max(n, 1))
 	o.Gain = cmp.Or(o.Gain, 0.1)

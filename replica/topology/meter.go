@@ -11,7 +11,7 @@ import (
 // How many measurements a Meter holds; what is older says little of the link now.
 const (
 	meterRTTs  = 16
-	meterRates = 8
+	meterRates = 3
 )
 
 // A Meter makes a Link of what one member sees of another: times of empty

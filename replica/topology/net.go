@@ -113,6 +113,36 @@ func median(x []float64, none float64) float64 {
 	return x[len(x)/2]
 }
 
+// What a link's delay must change by for a graph to be thought over.
+const (
+	differsBy = 1.5
+	noise     = 5e-3 // seconds
+)
+
+// Joins tells whether o has the same members as w, and the same links that are down.
+func (w *Net) Joins(o *Net) bool {
+	return slices.Equal(w.members, o.members) && slices.Equal(w.down, o.down)
+}
+
+// Differs tells whether a graph that was made of o, which w joins, may be a bad one
+// for w: a link takes half as long again as before, or so much less.
+func (w *Net) Differs(o *Net) bool {
+	n := len(w.members)
+	for i := range w.rtt {
+		if i%n >= i/n {
+			continue // itself, or the other way
+		}
+		a, b := w.delay(i), o.delay(i)
+		if lo, hi := min(a, b), max(a, b); hi > lo*differsBy && hi-lo > noise {
+			return true
+		}
+	}
+	return false
+}
+
+// delay is what a hop takes for an update of usual size, in seconds.
+func (w *Net) delay(at int) float64 { return 1.5*w.rtt[at] + usual/w.rate[at] }
+
 // Members are the names, sorted.
 func (w *Net) Members() []string { return slices.Clone(w.members) }
 

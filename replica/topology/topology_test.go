@@ -254,6 +254,31 @@ func TestGuess(t *testing.T) {
 	}
 }
 
+// TestDiffers tells what is noise from what asks for another graph.
+func TestDiffers(t *testing.T) {
+	net := func(rtt time.Duration, bandwidth float64, down bool, members ...string) *Net {
+		return must(NewNet(members, func(from, to string) (Link, bool) { return Link{rtt, bandwidth, down}, true }))
+	}
+	w := net(20*time.Millisecond, 1e6, false, "a", "b")
+	for _, c := range []struct {
+		o              *Net
+		joins, differs bool
+	}{
+		{net(21*time.Millisecond, 1.1e6, false, "a", "b"), true, false},
+		{net(60*time.Millisecond, 1e6, false, "a", "b"), true, true},
+		{net(20*time.Millisecond, 1e5, false, "a", "b"), true, true},
+		{net(20*time.Millisecond, 1e6, true, "a", "b"), false, true},
+		{net(20*time.Millisecond, 1e6, false, "a", "c"), false, false},
+	} {
+		if j, d := w.Joins(c.o), w.Differs(c.o); j != c.joins || d != c.differs {
+			t.Errorf("%+v: got %v, %v, want %v, %v", c.o, j, d, c.joins, c.differs)
+		}
+	}
+	if fast := net(time.Millisecond, 1e9, false, "a", "b"); fast.Differs(net(3*time.Millisecond, 1e8, false, "a", "b")) {
+		t.Error("got a millisecond or two for a difference")
+	}
+}
+
 func TestText(t *testing.T) {
 	g := must(Design(t.Context(), world(t, 9, 4), Options{Steps: 500}))
 	for i := range g.Edges { // text has whole bytes a second
