@@ -8,6 +8,7 @@ import (
 	iofs "io/fs"
 	"log/slog"
 	"strings"
+	"syscall"
 
 	"harvest/fs"
 	"harvest/fs/ndb"
@@ -80,8 +81,16 @@ func (r *Replica) id(parts ...string) uint64 {
 // Files serves r as a directory; docs/replica.4.md is its manual.
 func (r *Replica) Files() fs.Dir { return r.shown.dir }
 
-// Removable refuses while there are objects: they are to be dropped first.
-func (r *Replica) Removable() error { return nil }
+// Removable refuses a Replica that has objects and goes on: who takes its sources and
+// members out of the config first means it.
+func (r *Replica) Removable() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if n := r.store.Count(); n > 0 && len(r.members)+len(r.sources) > 0 {
+		return fmt.Errorf("has %d objects; take its members and sources out of its config first: %w", n, syscall.ENOTEMPTY)
+	}
+	return nil
+}
 
 // build makes the directory, once: a config being edited has state in it.
 func (s *shown) build() {

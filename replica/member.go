@@ -84,6 +84,7 @@ func (c *conn) same(r *Replica) (same [2]bool, err error) {
 	if !ok {
 		return same, nil
 	}
+	defer time.AfterFunc(patience, c.cancel).Stop()
 	var b [2*rootSize + 1]byte
 	if n, err := at.ReadAt(b[:], 0); n < len(b) {
 		return same, errors.Join(err, io.ErrUnexpectedEOF)
@@ -305,7 +306,7 @@ func (m *member) pull(ctx context.Context, c *conn, of channel, heads []byte) er
 	if of.mirror == m.r.mirror {
 		p.adopt = m.r.adopter()
 	}
-	run(ctx, c.tree, of.prefix, p, out)
+	run(ctx, c.tree, of.prefix, p, out, c.cancel)
 	m.took(p, of, heads == nil)
 	return p.err
 }

@@ -5,14 +5,22 @@ import (
 	"io"
 	iofs "io/fs"
 	"sync"
+	"time"
 )
 
 // readers is how many files are read from a member at a time.
 const readers = 64
 
+// patience is how long a member may be silent that was asked something: what lies
+// between may have been cut without a word.
+const patience = 30 * time.Second
+
 // run makes the requests of a pull, and those that follow, until it is done. The files
-// are below a prefix.
-func run(ctx context.Context, tree iofs.FS, prefix string, p *pull, out []Request) {
+// are below a prefix. Silent is called when nothing has come for too long, and is to
+// end all reading.
+func run(ctx context.Context, tree iofs.FS, prefix string, p *pull, out []Request, silent func()) {
+	t := time.AfterFunc(patience, silent)
+	defer t.Stop()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	slots := make(chan struct{}, readers)
@@ -39,6 +47,7 @@ func run(ctx context.Context, tree iofs.FS, prefix string, p *pull, out []Reques
 		select {
 		case r := <-replies:
 			waiting--
+			t.Reset(patience)
 			out = p.step(r)
 		case <-ctx.Done():
 			p.fail(ctx.Err())
