@@ -77,7 +77,7 @@ func (c *Cache) peek(k segment.Key) []*variant {
 		if err != nil {
 			continue
 		}
-		v, err := newVariant(ref, append([]byte(nil), o.Meta...), o.Size, nil, c.conf.Load().rules)
+		v, err := newVariant(ref, o.Meta, o.Size, nil, false, c.conf.Load().rules, nil)
 		if o.Close(); err == nil {
 			vs = append(vs, v)
 		}
@@ -91,7 +91,7 @@ func (c *Cache) objectLine(v *variant) string {
 	life, from := c.conf.Load().rules.Lifetime(p)
 	left := time.Duration(v.until - now.UnixNano()).Truncate(time.Second)
 	where := "disk"
-	if v.body != nil {
+	if v.inside {
 		where = "memory"
 	}
 	pairs := []ndb.Pair{

@@ -7,6 +7,7 @@ import (
 	iofs "io/fs"
 	"iter"
 	"net/http"
+	"runtime"
 	"slices"
 	"sort"
 	"strings"
@@ -351,6 +352,7 @@ func (h *urlHandle) ReadAt(ctx context.Context, p []byte, off int64) (int, error
 			return 0, io.EOF
 		}
 		n := copy(p, b.left[off:])
+		runtime.KeepAlive(b)
 		h.note(off + int64(n))
 		return n, nil
 	case *storedBody:
@@ -420,7 +422,9 @@ func (u *urlFile) face(face string) string {
 		return ""
 	}
 	if face == ".@head" {
-		return string(v.head) + fmt.Sprintf("Content-Length: %d\r\n", v.size)
+		head := string(v.head()) + fmt.Sprintf("Content-Length: %d\r\n", v.size)
+		runtime.KeepAlive(v)
+		return head
 	}
 	var b strings.Builder
 	for _, v := range u.c.peek(keyOf(u.url)) {

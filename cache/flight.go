@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -390,7 +391,8 @@ func (f *flight) renew(v *variant, p *policy.Response, reason string) (*variant,
 	if err != nil {
 		return nil, err
 	}
-	n, err := newVariant(ref, meta, v.size, v.body, f.c.conf.Load().rules)
+	n, err := newVariant(ref, meta, v.size, v.body(), v.inside, f.c.conf.Load().rules, f.c.mem.arena())
+	runtime.KeepAlive(v)
 	if err == nil {
 		f.c.admit(f.q.key, n, func(old *policy.Response) bool { return old.Selects(f.q.header) })
 	}

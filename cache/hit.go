@@ -3,6 +3,7 @@ package cache
 import (
 	"crypto/sha256"
 	"net"
+	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -39,7 +40,7 @@ func (cc *clientConn) fast() (done, keep bool) {
 	}
 	v, now := vs[0], time.Now()
 	t := now.UnixNano()
-	if !v.plain || v.rules != conf.rules || t >= v.until || v.body == nil && v.size > 0 {
+	if !v.plain || v.rules != conf.rules || t >= v.until || !v.inside && v.size > 0 {
 		return false, false
 	}
 	cc.c.used(v, now)
@@ -148,7 +149,7 @@ func isCanonical(s string) bool {
 // give writes what is kept.
 func (cc *clientConn) give(v *variant, now time.Time, keep bool) bool {
 	t := now.UnixNano()
-	b := append(cc.out[:0], v.head...)
+	b := append(cc.out[:0], v.head()...)
 	b = append(b, "Age: "...)
 	b = strconv.AppendInt(b, (v.age+t-v.came)/int64(time.Second), 10)
 	b = append(b, "\r\nContent-Length: "...)
@@ -168,23 +169,25 @@ func (cc *clientConn) give(v *variant, now time.Time, keep bool) bool {
 	var n int64
 	var err error
 	cc.mayWrite(now)
-	if len(v.body) <= maxCopied {
-		b = append(b, v.body...)
+	body := v.body()
+	if len(body) <= maxCopied {
+		b = append(b, body...)
 		var k int
 		k, err = cc.conn.Write(b)
 		n = int64(k)
 	} else {
-		two := net.Buffers{b, v.body}
+		two := net.Buffers{b, body}
 		n, err = two.WriteTo(cc.conn)
 	}
 	cc.out = b[:0]
+	defer runtime.KeepAlive(v)
 	cc.c.count.hit(n)
 	if acc := cc.c.access; acc.wants(true) {
 		url := cc.q.Target
 		if cc.door.base != "" {
 			url = cc.door.base + url
 		}
-		acc.add(record{when: now, took: time.Since(now), client: cc.addr, door: cc.door.kind, method: "GET", url: url, status: statusIn(v.head), bytes: v.size, how: "hit", minor: cc.q.Minor})
+		acc.add(record{when: now, took: time.Since(now), client: cc.addr, door: cc.door.kind, method: "GET", url: url, status: statusIn(v.head()), bytes: v.size, how: "hit", minor: cc.q.Minor})
 	}
 	return err == nil && keep
 }

@@ -14,6 +14,16 @@ import (
 type memory struct {
 	shard  [memShards]memShard
 	budget atomic.Int64
+	off    arena
+}
+
+// arena is where new variants have their bytes; nil if there are more that are not
+// free yet than should be, so that the collector sees what is wanted of it.
+func (m *memory) arena() *arena {
+	if m.off.total() > m.budget.Load()+m.budget.Load()/4+4<<20 {
+		return nil
+	}
+	return &m.off
 }
 
 const (
@@ -104,6 +114,9 @@ func (m *memory) resize(budget int64) {
 		s := &m.shard[i]
 		s.mu.Lock()
 		s.shrink(budget / memShards)
+		if len(s.m) == 0 { // maps and slices do not shrink by themselves
+			s.m, s.small, s.main, s.ghost = make(map[segment.Key]*entry), fifo{}, fifo{}, ghostList{}
+		}
 		s.mu.Unlock()
 	}
 }

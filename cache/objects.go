@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -29,15 +30,15 @@ func (c *Cache) lookup(k segment.Key) []*variant {
 	mu := c.lock(k)
 	mu.Lock()
 	defer mu.Unlock()
-	return c.known(k)
+	return c.known(k, segment.Ref{})
 }
 
 // isHeld reports whether the store has anything of a URL.
 func (c *Cache) isHeld(k segment.Key) bool { return c.store.Has(k) }
 
-// known is what is kept of a URL, read from the store if memory does not know. The
-// key's lock is held.
-func (c *Cache) known(k segment.Key) []*variant {
+// known is what is kept of a URL but for one that has just come, read from the store
+// if memory does not know. The key's lock is held.
+func (c *Cache) known(k segment.Key, but segment.Ref) []*variant {
 	if vs, ok := c.mem.get(k); ok {
 		return vs
 	}
@@ -46,11 +47,16 @@ func (c *Cache) known(k segment.Key) []*variant {
 		if len(vs) == maxVariants {
 			break
 		}
+		if ref == but {
+			continue
+		}
 		if v := c.read(ref); v != nil {
 			vs = append(vs, v)
 		}
 	}
-	c.mem.put(k, vs)
+	if but == (segment.Ref{}) {
+		c.mem.put(k, vs)
+	}
 	return vs
 }
 
@@ -72,7 +78,7 @@ func (c *Cache) read(ref segment.Ref) *variant {
 			return nil
 		}
 	}
-	v, err := newVariant(ref, append([]byte(nil), o.Meta...), o.Size, body, c.conf.Load().rules)
+	v, err := newVariant(ref, o.Meta, o.Size, body, c.mem.holds(o.Size), c.conf.Load().rules, c.mem.arena())
 	if err != nil {
 		c.lg.Error("read", "err", err)
 		c.store.Forget(ref)
@@ -109,13 +115,7 @@ func (c *Cache) keep(k segment.Key, q http1.Header, p *policy.Response, reason s
 	if err != nil {
 		return nil, err
 	}
-	var body []byte
-	if b.file == nil && c.mem.holds(size) {
-		if body = b.mem; cap(body) > len(body)+len(body)/8+64 || body == nil {
-			body = append(make([]byte, 0, len(body)), body...)
-		}
-	}
-	v, err := newVariant(ref, meta, size, body, c.conf.Load().rules)
+	v, err := newVariant(ref, meta, size, b.mem, b.file == nil && c.mem.holds(size), c.conf.Load().rules, c.mem.arena())
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func (c *Cache) admit(k segment.Key, v *variant, replaces func(old *policy.Respo
 	mu := c.lock(k)
 	mu.Lock()
 	defer mu.Unlock()
-	old := c.known(k)
+	old := c.known(k, v.ref)
 	vs := []*variant{v}
 	for _, x := range old {
 		p, _ := x.response()
@@ -156,7 +156,8 @@ func (c *Cache) refresh(k segment.Key, v *variant, p *policy.Response, reason st
 	if err != nil {
 		return nil, err
 	}
-	n, err := newVariant(ref, meta, v.size, v.body, c.conf.Load().rules)
+	n, err := newVariant(ref, meta, v.size, v.body(), v.inside, c.conf.Load().rules, c.mem.arena())
+	runtime.KeepAlive(v)
 	if err != nil {
 		return nil, err
 	}
@@ -171,7 +172,7 @@ func (c *Cache) replace(k segment.Key, v, n *variant) {
 	mu.Lock()
 	defer mu.Unlock()
 	vs := []*variant{n}
-	for _, x := range c.known(k) {
+	for _, x := range c.known(k, n.ref) {
 		if x.ref != v.ref && x.ref != n.ref {
 			vs = append(vs, x)
 		}
@@ -227,8 +228,11 @@ func (c *Cache) used(v *variant, now time.Time) {
 
 // bodyOf opens a part of a variant's body.
 func (c *Cache) bodyOf(v *variant, from, n int64) (io.ReadCloser, error) {
-	if v.body != nil || v.size == 0 {
-		return &memBody{v.body[from : from+n]}, nil
+	if v.inside {
+		return &memBody{v.body()[from : from+n], v}, nil
+	}
+	if v.size == 0 {
+		return &memBody{nil, v}, nil
 	}
 	o, err := c.store.Open(v.ref)
 	if err != nil {
@@ -237,8 +241,11 @@ func (c *Cache) bodyOf(v *variant, from, n int64) (io.ReadCloser, error) {
 	return &storedBody{o, from, from + n}, nil
 }
 
-// A memBody is a body in memory.
-type memBody struct{ left []byte }
+// A memBody is a body in memory, of a variant that it keeps alive, or of none.
+type memBody struct {
+	left []byte
+	v    *variant
+}
 
 func (b *memBody) Read(p []byte) (int, error) {
 	if len(b.left) == 0 {
@@ -246,6 +253,7 @@ func (b *memBody) Read(p []byte) (int, error) {
 	}
 	n := copy(p, b.left)
 	b.left = b.left[n:]
+	runtime.KeepAlive(b)
 	return n, nil
 }
 

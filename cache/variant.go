@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -158,34 +159,55 @@ func parseFields(s string) (h http1.Header, err error) {
 }
 
 // A variant is an object as memory has it: one response of a URL. It does not
-// change; a newer one takes its place.
+// change; a newer one takes its place. Its bytes may be of an arena, and go with it:
+// whoever uses them keeps it alive (runtime.KeepAlive).
 type variant struct {
 	ref  segment.Ref
-	meta []byte
+	raw  []byte // meta, and the body behind it if it is in memory
 	size int64  // of the body
-	body []byte // nil: it is in the store only
 
 	// What an answer to a plain request needs to know. It holds as long as the
 	// rules are those it was made with.
 	rules *policy.Rules
-	plain bool   // no Vary, and it may be used without asking
-	head  []byte // of meta
-	age   int64  // when it came, in nanoseconds
-	came  int64  // in nanoseconds since 1970
-	until int64  // up to when it is fresh
+	age   int64 // when it came, in nanoseconds
+	came  int64 // in nanoseconds since 1970
+	until int64 // up to when it is fresh
 
-	hits atomic.Uint32
-	told atomic.Int64 // when the store was told of a hit, in nanoseconds since 1970
+	told   atomic.Int64 // when the store was told of a hit, in nanoseconds since 1970
+	hits   atomic.Uint32
+	metaTo uint32 // where meta ends in raw
+	headAt uint32 // where the head begins, which ends with meta
+	plain  bool   // no Vary, and it may be used without asking
+	inside bool   // the body is in memory
 }
 
-// newVariant makes a variant of what the store has, or gets.
-func newVariant(ref segment.Ref, meta []byte, size int64, body []byte, rules *policy.Rules) (*variant, error) {
+// meta is as appendMeta made it.
+func (v *variant) meta() []byte { return v.raw[:v.metaTo:v.metaTo] }
+
+// head is the part of meta that is served.
+func (v *variant) head() []byte { return v.raw[v.headAt:v.metaTo:v.metaTo] }
+
+// body is nil unless it is in memory.
+func (v *variant) body() []byte {
+	if !v.inside {
+		return nil
+	}
+	return v.raw[v.metaTo:]
+}
+
+// newVariant makes a variant of what the store has, or gets. With inside, body is
+// kept in memory, copied into a, unless that is nil.
+func newVariant(ref segment.Ref, meta []byte, size int64, body []byte, inside bool, rules *policy.Rules, a *arena) (*variant, error) {
 	p, _, err := decodeMeta(meta)
 	if err != nil {
 		return nil, err
 	}
 	parts, _ := partsOf(meta)
-	v := &variant{ref: ref, meta: meta, size: size, body: body, rules: rules, head: parts.head, came: p.Came.UnixNano()}
+	v := &variant{ref: ref, size: size, rules: rules, came: p.Came.UnixNano(), inside: inside, metaTo: uint32(len(meta)), headAt: uint32(len(meta) - len(parts.head))}
+	if !inside {
+		body = nil
+	}
+	v.hold(meta, body, a)
 	life, _ := rules.Lifetime(p)
 	v.age = int64(p.Age(p.Came))
 	v.until = v.came + int64(life) - v.age
@@ -194,9 +216,23 @@ func newVariant(ref segment.Ref, meta []byte, size int64, body []byte, rules *po
 	return v, nil
 }
 
+// hold copies the bytes of a variant to where they stay.
+func (v *variant) hold(meta, body []byte, a *arena) {
+	n := len(meta) + len(body)
+	if a != nil {
+		if b, of, err := a.get(n); err == nil {
+			v.raw = append(append(b[:0], meta...), body...)
+			runtime.AddCleanup(v, piece.release, of)
+			return
+		}
+	}
+	v.raw = append(append(make([]byte, 0, n), meta...), body...)
+}
+
 // response is the variant as the policy sees it.
 func (v *variant) response() (*policy.Response, string) {
-	p, reason, err := decodeMeta(v.meta)
+	p, reason, err := decodeMeta(v.meta())
+	runtime.KeepAlive(v)
 	if err != nil {
 		panic("cache: " + err.Error()) // newVariant has read it
 	}
@@ -204,16 +240,19 @@ func (v *variant) response() (*policy.Response, string) {
 }
 
 func (v *variant) url() string {
-	parts, _ := partsOf(v.meta)
-	return string(parts.url)
+	parts, _ := partsOf(v.meta())
+	url := string(parts.url)
+	runtime.KeepAlive(v)
+	return url
 }
 
 // weight is about how many bytes of memory the variant takes.
-func (v *variant) weight() int64 { return int64(len(v.meta)+cap(v.body)) + 240 }
+func (v *variant) weight() int64 { return int64(cap(v.raw)) + 288 }
 
 // text is a field of the head as it is served; without decoding it.
 func (v *variant) text(name string) string {
-	for line := range bytes.SplitSeq(v.head, []byte("\r\n")) {
+	defer runtime.KeepAlive(v)
+	for line := range bytes.SplitSeq(v.head(), []byte("\r\n")) {
 		if n, value, ok := bytes.Cut(line, []byte(": ")); ok && strings.EqualFold(string(n), name) {
 			return string(value)
 		}

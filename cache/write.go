@@ -2,7 +2,9 @@ package cache
 
 import (
 	"io"
+	"net"
 	"net/http"
+	"runtime"
 	"strconv"
 	"time"
 
@@ -47,11 +49,8 @@ func (cc *clientConn) write(q *request, a *answer, keep bool) bool {
 func (cc *clientConn) writeBody(a *answer, hasBody, chunked bool) error {
 	cc.writes = time.Time{}
 	cc.mayWrite(time.Now())
-	if m, ok := a.body.(*memBody); hasBody && ok && len(m.left) <= maxCopied {
-		cc.out = append(cc.out, m.left...)
-		cc.wrote = int64(len(m.left))
-		_, err := cc.conn.Write(cc.out)
-		return err
+	if m, ok := a.body.(*memBody); hasBody && ok {
+		return cc.writeMemory(m)
 	}
 	if !hasBody {
 		_, err := cc.conn.Write(cc.out)
@@ -68,6 +67,20 @@ func (cc *clientConn) writeBody(a *answer, hasBody, chunked bool) error {
 		}
 	}
 	return cc.copyBody(a, chunked)
+}
+
+// writeMemory writes the head in cc.out and a body in memory.
+func (cc *clientConn) writeMemory(m *memBody) (err error) {
+	defer runtime.KeepAlive(m)
+	cc.wrote = int64(len(m.left))
+	if len(m.left) <= maxCopied {
+		cc.out = append(cc.out, m.left...)
+		_, err = cc.conn.Write(cc.out)
+		return err
+	}
+	two := net.Buffers{cc.out, m.left}
+	_, err = two.WriteTo(cc.conn)
+	return err
 }
 
 // copyBody copies a body as it comes. The first of it goes out with the head, and
@@ -163,6 +176,6 @@ func (cc *clientConn) local(q *request) *answer {
 	}
 	text := http1.AppendRequest(nil, &http1.Request{Method: q.method, Target: cc.q.Target, Header: h})
 	a.header.Add("Content-Type", "message/http")
-	a.length, a.body = int64(len(text)), &memBody{text}
+	a.length, a.body = int64(len(text)), &memBody{left: text}
 	return a
 }
