@@ -7,6 +7,7 @@ import (
 	iofs "io/fs"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"time"
 )
 
@@ -23,7 +24,8 @@ type Object struct {
 	f     *os.File // of the segment, or its own
 	at    int64    // of the body in f
 	sums  []byte
-	whole bool // the body was checked
+	whole bool         // the body was checked
+	seen  atomic.Int64 // bytes from its beginning that were checked
 }
 
 // Open opens an object. One that has left since it was found is ErrGone; so is one
@@ -135,7 +137,8 @@ func (o *Object) check() error {
 }
 
 // ReadAt reads from the body. Of a body in a file of its own the blocks it reads of
-// are checked; a damaged one is an error, and the object leaves the store.
+// are checked, until it was read from its beginning to its end once in the life of
+// the process; a damaged one is an error, and the object leaves the store.
 func (o *Object) ReadAt(p []byte, off int64) (int, error) {
 	if off >= o.Size {
 		return 0, io.EOF
@@ -149,10 +152,14 @@ func (o *Object) ReadAt(p []byte, off int64) (int, error) {
 		return n, err
 	}
 	done := 0
-	block := make([]byte, min(o.Size, blockSize))
+	buf, _ := o.s.blocks.Get().(*[blockSize]byte)
+	if buf == nil {
+		buf = new([blockSize]byte)
+	}
+	defer o.s.blocks.Put(buf)
 	for done < len(p) {
 		i := (off + int64(done)) / blockSize
-		block = block[:min(blockSize, o.Size-i*blockSize)]
+		block := buf[:min(blockSize, o.Size-i*blockSize)]
 		_, err := o.f.ReadAt(block, i*blockSize)
 		if err == nil {
 			err = checkBlock(o.sums, int(i), block)
@@ -161,12 +168,25 @@ func (o *Object) ReadAt(p []byte, off int64) (int, error) {
 			o.s.drop(entry{key: o.ref.key, seq: o.ref.seq})
 			return done, fmt.Errorf("%s: %w", o.f.Name(), err)
 		}
+		o.saw(i*blockSize, int64(len(block)))
 		done += copy(p[done:], block[off+int64(done)-i*blockSize:])
 	}
 	if off+int64(done) == o.Size {
 		return done, io.EOF
 	}
 	return done, nil
+}
+
+// saw notes a block that was right. When all were, the body is not checked again
+// by those who open it from now on.
+func (o *Object) saw(at, n int64) {
+	if !o.seen.CompareAndSwap(at, at+n) || at+n != o.Size {
+		return
+	}
+	o.s.index.change(o.ref.key, o.ref.seq, func(e *entry) bool {
+		e.checked = true
+		return true
+	})
 }
 
 // File is the file that has the body, and where in it. What is read of it has been

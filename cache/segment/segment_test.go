@@ -429,6 +429,40 @@ func TestDamagedFile(t *testing.T) {
 	}
 }
 
+// TestCheckedFile checks a body in a file of its own once, and not before all of it
+// was read in order.
+func TestCheckedFile(t *testing.T) {
+	s := open(t, t.TempDir(), Options{})
+	const size = 3*blockSize + 5
+	putLarge(t, s, 1, size)
+	ref := s.Find(keyOf(1))[0]
+	read := func(from, piece int64) (ok bool) {
+		o, err := s.Open(ref)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer o.Close()
+		b := make([]byte, piece)
+		for off := from; off < size; {
+			n, err := o.ReadAt(b, off)
+			if err != nil && err != io.EOF || !bytes.Equal(b[:n], bodyOf(1, size)[off:off+int64(n)]) {
+				t.Fatalf("at %d: got %d bytes, %v", off, n, err)
+			}
+			off += int64(n)
+		}
+		_, _, ok = o.File()
+		return ok
+	}
+	for _, from := range []int64{blockSize, size - 1, 0} {
+		if read(from, 1000) {
+			t.Errorf("from %d: got it taken as checked before, want not", from)
+		}
+	}
+	if !read(0, blockSize) {
+		t.Error("got it checked again, want once")
+	}
+}
+
 // FuzzScan finds no record that was not written, in any bytes.
 func FuzzScan(f *testing.F) {
 	r := record{kind: kindInline, key: keyOf(1), seq: 7, meta: 4, body: 3}

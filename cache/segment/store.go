@@ -37,6 +37,7 @@ type Store struct {
 	seq   atomic.Uint64
 
 	sealing sync.WaitGroup // segments that get their tables
+	blocks  sync.Pool      // *[blockSize]byte, to check what is read
 
 	// reclaiming is held while a segment is taken back.
 	reclaiming sync.Mutex
