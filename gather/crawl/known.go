@@ -6,14 +6,16 @@ import (
 )
 
 // known answers which document a URL is, for every URL there is a record of,
-// without the database: a set of 64-bit hashes with a number to each, in some
-// 15 bytes a URL. Nearly all questions of a crawl are about URLs it has met, so
-// that a filter which only says no would not do.
+// without the database: a set of hashes with a number to each, in some 12 bytes
+// a URL. Nearly all questions of a crawl are about URLs it has met, so that a
+// filter which only says no would not do.
 //
-// The tables are open-addressed, and split by the hash into parts that grow one
-// at a time and by a quarter, so that growing never holds all of it twice. They
-// are not on Go's heap, whose collector would let the process grow to double
-// their size.
+// The tables are open-addressed, and split by the first byte of the hash into
+// parts that grow one at a time and by an eighth, so that growing never holds all
+// of it twice and little of it is empty. They keep the last six bytes of it: with
+// the part those are 56 bits, by which among 50 million URLs a pair is taken for
+// one in one crawl of sixty. They are not on Go's heap, whose collector would let
+// the process grow to double their size.
 type known struct {
 	seed uint64
 
@@ -22,9 +24,25 @@ type known struct {
 }
 
 type part struct {
-	keys []uint64 // 0 is free
+	low  []uint32 // of the hash, four bytes
+	high []uint16 // and two; both 0 is free
 	vals []DocID  // 0 is forgotten
-	used int      // keys that are not 0
+	used int      // entries that are not free
+}
+
+// A key is what a part keeps of a hash.
+type key struct {
+	low  uint32
+	high uint16
+}
+
+// keyOf returns that of a hash, which is not what stands for a free place.
+func keyOf(hash uint64) key {
+	k := key{uint32(hash), uint16(hash >> 32)}
+	if k == (key{}) {
+		k.low = 1
+	}
+	return k
 }
 
 // hash is that of a URL. It is keyed, so that nobody can make up a URL that
@@ -60,8 +78,8 @@ func (k *known) get(hash uint64) DocID {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
 	p := &k.part[hash>>56]
-	if i := p.find(hash); i >= 0 && p.keys[i] == hash {
-		return p.vals[i]
+	if i := p.find(keyOf(hash)); i >= 0 {
+		return p.vals[i] // 0 where it is free
 	}
 	return 0
 }
@@ -70,34 +88,41 @@ func (k *known) get(hash uint64) DocID {
 func (k *known) set(hash uint64, id DocID) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	p := &k.part[hash>>56]
-	i := p.find(hash)
-	if i >= 0 && p.keys[i] == hash {
+	p, at := &k.part[hash>>56], keyOf(hash)
+	i := p.find(at)
+	if i >= 0 && p.at(i) == at {
 		p.vals[i] = id
 		return
 	}
 	if id == 0 {
 		return
 	}
-	if (p.used+1)*8 > len(p.keys)*7 {
-		p.grow(max(64, len(p.keys)+len(p.keys)/4))
-		i = p.find(hash)
+	if (p.used+1)*8 > len(p.vals)*7 {
+		p.grow(max(64, len(p.vals)+len(p.vals)/8))
+		i = p.find(at)
 	}
-	p.keys[i], p.vals[i] = hash, id
+	p.put(i, at, id)
+}
+
+func (p *part) at(i int) key { return key{p.low[i], p.high[i]} }
+
+// put takes a place that is free.
+func (p *part) put(i int, at key, id DocID) {
+	p.low[i], p.high[i], p.vals[i] = at.low, at.high, id
 	p.used++
 }
 
-// find returns where a hash is, or is to go; less than 0 when there is no table.
-func (p *part) find(hash uint64) int {
-	if len(p.keys) == 0 {
+// find returns where a key is, or is to go; less than 0 when there is no table.
+func (p *part) find(at key) int {
+	if len(p.low) == 0 {
 		return -1
 	}
-	hi, _ := bits.Mul64(hash<<8, uint64(len(p.keys)))
+	hi, _ := bits.Mul64(uint64(at.high)<<48|uint64(at.low)<<16, uint64(len(p.low)))
 	for i := int(hi); ; {
-		if p.keys[i] == hash || p.keys[i] == 0 {
+		if low := p.low[i]; (low == at.low || low == 0) && (p.at(i) == at || p.at(i) == key{}) {
 			return i
 		}
-		if i++; i == len(p.keys) {
+		if i++; i == len(p.low) {
 			i = 0
 		}
 	}
@@ -106,19 +131,19 @@ func (p *part) find(hash uint64) int {
 // grow makes room for n keys, less those that are forgotten.
 func (p *part) grow(n int) {
 	old := *p
-	p.keys, p.vals, p.used = newTable[uint64](n), newTable[DocID](n), 0
-	for i, hash := range old.keys {
-		if hash != 0 && old.vals[i] != 0 {
-			j := p.find(hash)
-			p.keys[j], p.vals[j] = hash, old.vals[i]
-			p.used++
+	p.low, p.high, p.vals, p.used = newTable[uint32](n), newTable[uint16](n), newTable[DocID](n), 0
+	for i, id := range old.vals {
+		if id != 0 {
+			at := old.at(i)
+			p.put(p.find(at), at, id)
 		}
 	}
 	old.free()
 }
 
 func (p *part) free() {
-	freeTable(p.keys)
+	freeTable(p.low)
+	freeTable(p.high)
 	freeTable(p.vals)
 	*p = part{}
 }

@@ -13,7 +13,7 @@ import (
 const heapTable = 16 << 10
 
 // newTable returns n zeros, in memory of their own when they are many.
-func newTable[T uint64 | DocID](n int) []T {
+func newTable[T uint16 | uint32 | DocID](n int) []T {
 	size := n * int(unsafe.Sizeof(*new(T)))
 	if size <= heapTable {
 		return make([]T, n)
@@ -26,7 +26,7 @@ func newTable[T uint64 | DocID](n int) []T {
 }
 
 // freeTable gives back what newTable returned.
-func freeTable[T uint64 | DocID](t []T) {
+func freeTable[T uint16 | uint32 | DocID](t []T) {
 	size := len(t) * int(unsafe.Sizeof(*new(T)))
 	if size > heapTable {
 		syscall.Syscall(syscall.SYS_MUNMAP, uintptr(unsafe.Pointer(&t[0])), uintptr((size+4095)&^4095), 0)

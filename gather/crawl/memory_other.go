@@ -4,9 +4,9 @@ package crawl
 
 import "go.etcd.io/bbolt"
 
-func newTable[T uint64 | DocID](n int) []T { return make([]T, n) }
+func newTable[T uint16 | uint32 | DocID](n int) []T { return make([]T, n) }
 
-func freeTable[T uint64 | DocID]([]T) {}
+func freeTable[T uint16 | uint32 | DocID]([]T) {}
 
 func forget(*bbolt.DB) error { return nil }
 
