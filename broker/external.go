@@ -40,7 +40,12 @@ const (
 type external struct {
 	use   string // a table; "": none
 	every time.Duration
+	young time.Duration // after which what is new to the Broker has half as many links too many; 0: it has none
 }
+
+// youngLinks is how many sites an object that was just seen first counts as having
+// more: there was no time yet for others to refer to it.
+const youngLinks = 2
 
 // A weights is a table: an index.External.
 type weights struct {
@@ -109,7 +114,7 @@ func (x *externals) makeRoom() {
 // reweigh makes those tables anew that are old.
 func (b *Broker) reweigh(ctx context.Context, now time.Time) error {
 	b.mu.Lock()
-	every := b.config.external.every
+	every, ages := b.config.external.every, b.config.external.young > 0
 	b.mu.Unlock()
 	seq := b.store.Cursor().Seq
 	x := &b.externals
@@ -118,7 +123,7 @@ func (b *Broker) reweigh(ctx context.Context, now time.Time) error {
 	for name, w := range x.all {
 		select {
 		case <-w.made:
-			if w.seq != seq && now.Sub(w.at) >= every {
+			if (w.seq != seq || ages && name == externalLinks) && now.Sub(w.at) >= every {
 				old = append(old, name)
 			}
 		default:
@@ -152,7 +157,12 @@ func (b *Broker) weigh(ctx context.Context, name string, w *weights) (err error)
 	case externalSize:
 		w.of, err = b.byEntry(ctx, func(e *store.Entry) float64 { return math.Log1p(float64(e.Size)) })
 	case externalLinks:
-		w.of, err = b.byLinks(ctx)
+		if w.of, err = b.byLinks(ctx); err == nil {
+			err = b.boostYoung(w)
+		}
+		for id, n := range w.of {
+			w.of[id] = float32(math.Log1p(float64(n)))
+		}
 	default:
 		w.of, err = b.byValue(ctx, name)
 	}
@@ -201,8 +211,25 @@ func (b *Broker) byValue(ctx context.Context, name string) (map[index.ID]float32
 	return of, err
 }
 
-// byLinks counts the sites, not the pages, that refer to each object: the
-// logarithm of their number, as a second one says more than a hundredth.
+// boostYoung adds links to what is new to the Broker, as the config says.
+func (b *Broker) boostYoung(w *weights) error {
+	b.mu.Lock()
+	half := b.config.external.young
+	b.mu.Unlock()
+	if half == 0 {
+		return nil
+	}
+	return b.registry.each(func(e entry) error {
+		if n, ok := w.of[index.ID(e.oid)]; ok && e.seen > 0 {
+			age := max(w.at.Sub(time.Unix(int64(e.seen), 0)), 0)
+			w.of[index.ID(e.oid)] = n + youngLinks*float32(math.Exp2(-float64(age)/float64(half)))
+		}
+		return nil
+	})
+}
+
+// byLinks counts the sites, not the pages, that refer to each object. What weighs is
+// the logarithm of that, as a second one says more than a hundredth.
 func (b *Broker) byLinks(ctx context.Context) (map[index.ID]float32, error) {
 	objects := make(map[uint64][]store.OID) // by hash of the URL
 	for e, err := range b.store.Scan(ctx, "", "") {
@@ -253,7 +280,7 @@ func (b *Broker) byLinks(ctx context.Context) (map[index.ID]float32, error) {
 			n++
 		}
 		for _, oid := range objects[links[0].to] {
-			of[index.ID(oid)] = float32(math.Log1p(float64(n)))
+			of[index.ID(oid)] = float32(n)
 		}
 		links = links[n:]
 	}
@@ -300,11 +327,11 @@ func (b *Broker) eachObject(ctx context.Context, yield func(oid store.OID, o *so
 	return read()
 }
 
-// weighing reads external use=links|recency|size|ATTRIBUTE every=DURATION.
+// weighing reads external use=links|recency|size|ATTRIBUTE every=DURATION young=DURATION.
 func (c *config) weighing(e ndb.Entry) (err error) {
 	known := []ndb.Pair{e.First()}
 	if e.First().Value != "" || len(e.Pairs) < 2 {
-		return e.Errorf(e.First(), "external: written as external use=links|recency|size|ATTRIBUTE every=DURATION")
+		return e.Errorf(e.First(), "external: written as external use=links|recency|size|ATTRIBUTE every=DURATION young=DURATION")
 	}
 	if p, ok := e.Pair("use"); ok {
 		known = append(known, p)
@@ -316,6 +343,15 @@ func (c *config) weighing(e ndb.Entry) (err error) {
 		known = append(known, p)
 		if c.external.every, err = interval(e, p); err != nil {
 			return err
+		}
+	}
+	if p, ok := e.Pair("young"); ok {
+		known = append(known, p)
+		if c.external.young, err = interval(e, p); err != nil {
+			return err
+		}
+		if c.external.use != externalLinks {
+			return e.Errorf(p, "external: young= is of use=links")
 		}
 	}
 	return only(e, known...)

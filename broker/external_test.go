@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.etcd.io/bbolt"
 )
 
 // weighed is a Broker of five objects with the same words; the last three are of
@@ -84,6 +86,60 @@ func TestExternalLinks(t *testing.T) {
 	}
 }
 
+// A page that is new to the Broker and has a link outranks an old one that has two,
+// for a while.
+func TestExternalYoung(t *testing.T) {
+	w := newWorld(t)
+	g := w.gatherer("g")
+	page := func(url, text, links string) {
+		o := object(url, "same", text)
+		o.Add("URL-References", []byte(links))
+		o.Add("File-Size", []byte("4"))
+		apply(t, g, update(o))
+	}
+	page("http://x/old", "words", "")
+	page("http://b/", "other", "http://x/old\n")
+	page("http://c/", "other", "http://x/old\n")
+	b := w.broker(t.TempDir(), "source path=g\nexternal use=links young=24h every=1h\n")
+	must(t, b.Collect(ctx, "g"))
+	page("http://x/young", "words", "")
+	page("http://d/", "other", "http://x/young\n")
+	must(t, b.Collect(ctx, "g"))
+	must(t, b.registry.merge())
+	seen := func(url string, ago time.Duration) {
+		t.Helper()
+		must(t, b.registry.update(func(tx *bbolt.Tx) error {
+			o := oid(url)
+			v, ok := parseGiven(tx.Bucket(bucketObjects).Get(o[:]))
+			if at := time.Unix(int64(v.seen), 0); !ok || time.Since(at) > time.Minute {
+				t.Fatalf("%s: got first seen at %s, %v, want now", url, at, ok)
+			}
+			v.seen = uint32(time.Now().Add(-ago).Unix())
+			return tx.Bucket(bucketObjects).Put(o[:], v.append(nil))
+		}))
+	}
+	seen("http://x/old", 100*24*time.Hour)
+	first := func() string {
+		return strings.Split(read(t, b.Files(), "q/words/hits"), "\t")[4]
+	}
+	if got := first(); got != "http://x/young" {
+		t.Errorf("got %s first, want the one that is new", got)
+	}
+	o := object("http://x/old", "same", "words")
+	o.Add("URL-References", nil)
+	o.Add("File-Size", []byte("5")) // it is no newer for that
+	apply(t, g, update(o))
+	must(t, b.Collect(ctx, "g"))
+	must(t, b.reweigh(ctx, time.Now().Add(2*time.Hour)))
+	if got := first(); got != "http://x/young" {
+		t.Errorf("a change later: got %s first, want the one that is new", got)
+	}
+	must(t, b.reweigh(ctx, time.Now().Add(60*24*time.Hour)))
+	if got := first(); got != "http://x/old" {
+		t.Errorf("60 days later: got %s first, want the one with two links", got)
+	}
+}
+
 // What is newer weighs more, and half as much after 90 days.
 func TestRecency(t *testing.T) {
 	w := newWorld(t)
@@ -140,14 +196,14 @@ func TestReweigh(t *testing.T) {
 }
 
 func TestExternalConfig(t *testing.T) {
-	for _, text := range []string{"external\n", "external=links\n", "external use=links each=1h\n", "external every=0s\n"} {
+	for _, text := range []string{"external\n", "external=links\n", "external use=links each=1h\n", "external every=0s\n", "external use=size young=1h\n", "external use=links young=0s\n"} {
 		if _, err := parseConfig(text); err == nil {
 			t.Errorf("%q: got no error", text)
 		}
 	}
 	c, err := parseConfig("external use=Links every=24h\n")
 	must(t, err)
-	if c.external != (external{"links", 24 * time.Hour}) {
+	if c.external != (external{use: "links", every: 24 * time.Hour}) {
 		t.Errorf("got %+v", c.external)
 	}
 	if !slices.Equal([]string{parsedUse(t, "external use=no\n"), parsedUse(t, "")}, []string{"", ""}) {

@@ -535,7 +535,7 @@ func TestBaseName(t *testing.T) {
 func TestCtl(t *testing.T) {
 	b, _ := someBroker(t)
 	d := b.Files()
-	if got := read(t, d, "ctl"); !strings.HasPrefix(got, "collect [SOURCE]\ngc\ncheck\nreindex\ndelete OID...\nrestart [SOURCE]\nstop\nstart\n") {
+	if got := read(t, d, "ctl"); !strings.HasPrefix(got, "collect [SOURCE]\ngc\ncheck\nmerge\nreindex\ndelete OID...\nrestart [SOURCE]\nstop\nstart\n") {
 		t.Errorf("got ctl %q", got)
 	}
 	refuses(t, d, "ctl", "collect gather/x", "source gather/x: file does not exist")

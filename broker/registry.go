@@ -13,7 +13,6 @@ import (
 
 	"go.etcd.io/bbolt"
 
-	"harvest/fs/ndb"
 	"harvest/gather/store"
 )
 
@@ -22,7 +21,8 @@ import (
 //	meta     "version": 1
 //	sources  path of a source: a line of attr=value pairs: id= of the source,
 //	         cursor= after which to read on, last= time of that, asked= for what
-//	objects  OID: id of the source that gave the object last, 8 bytes
+//	objects  OID: id of the source that gave the object last, 8 bytes, and when it
+//	         was seen first, in Unix seconds, 4 bytes
 //	pending  number of a batch, 8 bytes: id of the source, and the OIDs of objects
 //	         that it gives
 //
@@ -33,7 +33,8 @@ import (
 // settled at the next start by what the store has. An object that leaves the store
 // leaves the registry when the index follows (follow.go).
 //
-// Versions: 1, the first, had in pending OID: id of the source; 2.
+// Versions: 1, the first, had in pending OID: id of the source; 2 had no time in
+// objects, and what it has entered was seen first at no time; 3.
 type registry struct {
 	path string
 	mu   sync.RWMutex // held while db is replaced; shared by who uses it
@@ -43,7 +44,7 @@ type registry struct {
 	begun    int        // batches that are not settled; under changing
 
 	freshMu sync.Mutex
-	fresh   map[store.OID]uint64 // settled, and not yet among objects; 0: by no source
+	fresh   map[store.OID]given // settled, and not yet among objects
 }
 
 const registryName = "registry.db"
@@ -55,7 +56,7 @@ var (
 	bucketPending = []byte("pending")
 )
 
-const registryVersion = 2
+const registryVersion = 3
 
 // How many objects are settled in memory, 3 MB, and how many of them are entered in
 // one transaction: as they are in order it touches few pages.
@@ -64,20 +65,12 @@ const (
 	freshAtOnce = 8 << 10
 )
 
-// A place is how far a source was read.
-type place struct {
-	id     uint64
-	cursor string // "0": from the start
-	last   time.Time
-	print  string // of what was asked for
-}
-
 func openRegistry(path string) (*registry, error) {
 	db, err := openBolt(path)
 	if err != nil {
 		return nil, fmt.Errorf("registry: %w", err)
 	}
-	r := &registry{path: path, db: db, fresh: make(map[store.OID]uint64)}
+	r := &registry{path: path, db: db, fresh: make(map[store.OID]given)}
 	err = db.Update(func(tx *bbolt.Tx) error {
 		for _, name := range [][]byte{bucketMeta, bucketSources, bucketObjects, bucketPending} {
 			if _, err := tx.CreateBucketIfNotExists(name); err != nil {
@@ -207,28 +200,6 @@ func (r *registry) places(paths []string) (map[string]place, error) {
 	return at, err
 }
 
-func (p place) String() string {
-	return ndb.Format(ndb.Of("id", p.id), ndb.Of("cursor", p.cursor), ndb.Of("last", p.last), ndb.Of("asked", p.print))
-}
-
-func parsePlace(text string) (p place, err error) {
-	e, err := ndb.ParseLine(text, 1)
-	if err != nil {
-		return p, err
-	}
-	id, _ := e.Pair("id")
-	n, err := e.Int(id)
-	if err != nil {
-		return p, err
-	}
-	p.id = uint64(n)
-	p.cursor, _ = e.Get("cursor")
-	last, _ := e.Get("last")
-	p.last, _ = time.Parse(time.RFC3339, last)
-	p.print, _ = e.Get("asked")
-	return p, nil
-}
-
 // advance says that all up to p.cursor is stored.
 func (r *registry) advance(path string, p place) error {
 	return r.update(func(tx *bbolt.Tx) error {
@@ -286,7 +257,11 @@ func (r *registry) note(oid store.OID, id uint64, has func(store.OID) (bool, err
 		id = 0
 	}
 	r.freshMu.Lock()
-	r.fresh[oid] = id
+	at := uint32(time.Now().Unix())
+	if was, ok := r.fresh[oid]; ok && was.id != 0 {
+		at = was.seen
+	}
+	r.fresh[oid] = given{id, at}
 	r.freshMu.Unlock()
 	return nil
 }
@@ -333,8 +308,8 @@ func (r *registry) merge() error {
 // more at the next start does no harm.
 func (r *registry) enter() error {
 	list := make([]entry, 0, len(r.fresh))
-	for oid, id := range r.fresh {
-		list = append(list, entry{oid, id})
+	for oid, g := range r.fresh {
+		list = append(list, entry{oid, g})
 	}
 	if len(list) == 0 {
 		return nil
@@ -373,7 +348,7 @@ func putEntries(b *bbolt.Bucket, list []entry) (err error) {
 		if e := &list[i]; e.id == 0 {
 			err = b.Delete(e.oid[:])
 		} else {
-			err = b.Put(e.oid[:], binary.BigEndian.AppendUint64(nil, e.id))
+			err = b.Put(e.oid[:], e.since(b.Get(e.oid[:])).append(nil))
 		}
 	}
 	return err
@@ -382,18 +357,16 @@ func putEntries(b *bbolt.Bucket, list []entry) (err error) {
 // owner is the id of the source that gave an object, 0 if none did.
 func (r *registry) owner(oid store.OID) (id uint64, err error) {
 	r.freshMu.Lock()
-	id, ok := r.fresh[oid]
+	g, ok := r.fresh[oid]
 	r.freshMu.Unlock()
 	if ok {
-		return id, nil
+		return g.id, nil
 	}
 	err = r.view(func(tx *bbolt.Tx) error {
-		if v := tx.Bucket(bucketObjects).Get(oid[:]); len(v) == 8 {
-			id = binary.BigEndian.Uint64(v)
-		}
+		g, _ = parseGiven(tx.Bucket(bucketObjects).Get(oid[:]))
 		return nil
 	})
-	return id, err
+	return g.id, err
 }
 
 // drop forgets objects.
@@ -419,12 +392,6 @@ func (r *registry) drop(oids []store.OID) error {
 	})
 }
 
-// An entry of the registry: an object and the id of its source.
-type entry struct {
-	oid store.OID
-	id  uint64
-}
-
 // after gives up to n entries after an OID, in order; from the first if oid is
 // nil; of all that are settled by then.
 func (r *registry) after(oid *store.OID, n int) (out []entry, err error) {
@@ -440,10 +407,11 @@ func (r *registry) after(oid *store.OID, n int) (out []entry, err error) {
 			}
 		}
 		for ; k != nil && len(out) < n; k, v = c.Next() {
-			if len(k) != 16 || len(v) != 8 {
+			g, ok := parseGiven(v)
+			if len(k) != 16 || !ok {
 				return errors.New("registry: an entry is damaged")
 			}
-			out = append(out, entry{store.OID(k), binary.BigEndian.Uint64(v)})
+			out = append(out, entry{store.OID(k), g})
 		}
 		return nil
 	})

@@ -30,12 +30,12 @@ var elsewhere = map[string]string{
 	"D-5":   "../docs/examples_test.go \"homepages.sh\": \"D-5\"",
 	"W-30":  "../index/damage_test.go func Test",
 	"W-33":  "external_test.go func TestExternalLinks(",
+	"W-34":  "external_test.go func TestExternalYoung(",
 }
 
 // unshown are rows that nothing shows yet, and why.
 var unshown = map[string]string{
 	"HSR-4": "a registry that is replicated waits for replicas",
-	"W-34":  "there is no boost by age yet, but external=recency",
 }
 
 // TestRows finds for every row of a Broker a script that names it in its second
