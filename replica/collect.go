@@ -82,6 +82,9 @@ func (s *source) sync(ctx context.Context) error {
 	return err
 }
 
+// maxBatchBytes is how much is published at a time.
+const maxBatchBytes = 32 << 20
+
 // A collection is one reading of a source.
 type collection struct {
 	s                     *source
@@ -222,7 +225,7 @@ func (c *collection) take(ctx context.Context, ch *soif.Change) error {
 		c.seen[oid] = struct{}{}
 	}
 	c.batch = append(c.batch, p)
-	if c.bytes += len(p.body); len(c.batch) >= maxPublish || c.bytes > 8<<20 {
+	if c.bytes += len(p.body); len(c.batch) >= maxPublish || c.bytes > maxBatchBytes {
 		return c.flush(ctx)
 	}
 	return nil

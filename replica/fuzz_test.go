@@ -59,7 +59,7 @@ func FuzzLog(f *testing.F) {
 	}
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		head, recs, err := parseLog(b)
+		head, recs, objects, err := parseLog(b)
 		if err != nil {
 			return
 		}
@@ -67,7 +67,7 @@ func FuzzLog(f *testing.F) {
 		for i := range recs {
 			out = recs[i].appendLine(out)
 		}
-		_, again, err := parseLog(out)
+		_, again, _, err := parseLog(append(append(out, '\n'), objects...))
 		if err != nil || !reflect.DeepEqual(recs, again) {
 			t.Errorf("got %v, %v, want %v", again, err, recs)
 		}

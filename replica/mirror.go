@@ -226,8 +226,10 @@ type publication struct {
 	ttl     time.Duration
 }
 
-// maxPublish bounds what is signed at a time.
-const maxPublish = 4096
+// maxPublish bounds what is signed at a time. Names are random, so of many records each
+// dirties pages of its own in the database: the more at a time, the fewer are written
+// again and again.
+const maxPublish = 1 << 15
 
 // publish makes objects this writer's, or takes them back, signs that, and has it on
 // disk when it returns. What changes nothing is left out, and of an OID the last counts.

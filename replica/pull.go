@@ -262,8 +262,9 @@ type job struct {
 	size    int       // of those
 	closed  bool      // the last commit was made
 	walked  bool
-	oldest  *Version  // of the records that differ
-	wants   []*Record // if all it is for are objects that were not to be had before
+	oldest  *Version           // of the records that differ
+	small   map[[8]byte][]byte // objects that came with a log, by the beginning of their hashes
+	wants   []*Record          // if all it is for are objects that were not to be had before
 }
 
 const (
@@ -325,7 +326,7 @@ func (j *job) log(b []byte, err error) error {
 		}
 		return err
 	}
-	head, changes, err := parseLog(b)
+	head, changes, small, err := parseLog(b)
 	if err != nil {
 		return lief("%v", err)
 	}
@@ -344,6 +345,14 @@ func (j *job) log(b []byte, err error) error {
 		j.suspect = fmt.Sprintf("log of writer %s after %s does not lead to its head %s", j.w, j.base.head.Version, j.head.Version)
 		j.walk()
 		return nil
+	}
+	j.small = make(map[[8]byte][]byte)
+	err = parseObjects(small, func(hash [8]byte, body []byte) error {
+		j.small[hash] = body
+		return nil
+	})
+	if err != nil {
+		return lief("log of writer %s: %v", j.w, err)
 	}
 	for len(changes) > 0 {
 		n := min(len(changes), 1024)
@@ -518,6 +527,15 @@ func (j *job) take(changes []Record, folder *byte) error {
 	var list []*Record
 	size := 0
 	for _, r := range wanted {
+		if body := j.small[[8]byte(r.Hash[:8])]; body != nil {
+			if !r.describes(body) {
+				return lief("object %s is not what writer %s signed", r.OID, j.w)
+			}
+			if err := j.arrived(r, body); err != nil {
+				return err
+			}
+			continue
+		}
 		if j.p.adopt != nil {
 			if body := j.p.adopt(r.OID); body != nil && r.describes(body) {
 				if err := j.arrived(r, body); err != nil {

@@ -168,7 +168,8 @@ func parseRecords(prefix, b []byte) ([]Record, error) {
 //	EPOCH.SEQ OID HASH UPDATED TTL SIZE    an object
 //	EPOCH.SEQ OID                          one that is gone
 //
-// with a tab between fields.
+// with a tab between fields. If the objects are few and small they follow after an empty
+// line, so that who reads the log need not ask for them.
 func (r *Record) appendLine(dst []byte) []byte {
 	if r.gone() {
 		return fmt.Appendf(dst, "%s\t%s\n", r.Version, r.OID)
@@ -176,15 +177,26 @@ func (r *Record) appendLine(dst []byte) []byte {
 	return fmt.Appendf(dst, "%s\t%s\t%s\t%d\t%d\t%d\n", r.Version, r.OID, b64(r.Hash[:]), r.Updated, r.TTL, r.Size)
 }
 
-// parseLog reads a log. An OID is in it once.
-func parseLog(b []byte) (Head, []Record, error) {
+// parseLog reads a log. An OID is in it once. Objects may follow an empty line, as in a
+// batch.
+func parseLog(b []byte) (h Head, all []Record, objects []byte, err error) {
+	b, objects, _ = cutLog(b)
 	first, rest, _ := bytes.Cut(b, []byte("\n"))
 	heads, _, err := parseHeads(b[:min(len(first)+1, len(b))])
 	if err != nil || len(heads) != 1 {
-		return Head{}, nil, errors.Join(err, fmt.Errorf("log: %d heads: %w", len(heads), iofs.ErrInvalid))
+		return Head{}, nil, nil, errors.Join(err, fmt.Errorf("log: %d heads: %w", len(heads), iofs.ErrInvalid))
 	}
-	all, err := parseLines(rest)
-	return heads[0], all, err
+	all, err = parseLines(rest)
+	return heads[0], all, objects, err
+}
+
+// cutLog parts the lines of a log from the objects.
+func cutLog(b []byte) (lines, objects []byte, ok bool) {
+	i := bytes.Index(b, []byte("\n\n"))
+	if i < 0 {
+		return b, nil, false
+	}
+	return b[:i+1], b[i+2:], true
 }
 
 func parseLines(b []byte) ([]Record, error) {

@@ -90,6 +90,7 @@ func (m *mirror) rootFile() []byte {
 }
 
 func (m *mirror) logFile(w Writer, v view, after string) (b []byte, err error) {
+	var all []Record
 	at, err := parseVersion(after)
 	if err != nil {
 		return nil, notExist("changes/" + w.String() + "/" + after)
@@ -104,13 +105,45 @@ func (m *mirror) logFile(w Writer, v view, after string) (b []byte, err error) {
 			return notExist("changes/" + w.String())
 		}
 		b = append(append(b, h[13:]...), '\n')
-		all, err := tableOf(tx, w).since(at, maxDelta)
+		all, err = tableOf(tx, w).since(at, maxDelta)
 		for i := range all {
 			b = all[i].appendLine(b)
 		}
 		return err
 	})
-	return b, err
+	if err != nil {
+		return nil, err
+	}
+	if at == (Version{}) {
+		return b, nil // who begins may have the objects from elsewhere
+	}
+	return m.appendSmall(b, all), nil
+}
+
+// maxInline is how many bytes of objects follow a log.
+const maxInline = 64 << 10
+
+// appendSmall appends the objects of records, if they are few.
+func (m *mirror) appendSmall(b []byte, all []Record) []byte {
+	size := 0
+	for i := range all {
+		if size += int(all[i].Size); size > maxInline {
+			return b
+		}
+	}
+	if size == 0 {
+		return b
+	}
+	b = append(b, '\n')
+	for i := range all {
+		if all[i].gone() {
+			continue
+		}
+		if body, err := m.bodies.get(all[i].OID); err == nil && all[i].describes(body) {
+			b = appendObject(b, body, all[i].Hash) // else who reads it will see that it is not there
+		}
+	}
+	return b
 }
 
 // sumPrefix reads aa or aa/bb.
