@@ -40,7 +40,8 @@ import (
 // was, with a condition), a status (200 if there is none), Name: value, !Name (it
 // is not there), Name ~ REGEXP, body=TEXT, body N (that of the server's Nth answer),
 // and with "server " before them fields that the server was to get. later is a hit
-// after which the server is asked by itself, and soon tries until the rest is so.
+// after which the server is asked by itself, and soon tries until the rest is so:
+// what came for one client alone is stored only after that has it.
 func TestConform(t *testing.T) {
 	cases := readCases(t, "testdata/conform.txt")
 	for _, door := range []string{"proxy", "accel"} {
