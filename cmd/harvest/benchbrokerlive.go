@@ -189,7 +189,7 @@ const (
 // collecting asks the queries when nothing else is done and while a tenth more of
 // objects is collected from a folder, which is taken out again.
 func (l *liveBench) collecting(ctx context.Context) (err error) {
-	dir := filepath.Join(l.work, "more")
+	dir := filepath.Join(l.work, fmt.Sprintf("more%d", time.Now().UnixNano())) // of another the Broker may know how far it read
 	n, err := l.copies(ctx, dir, min(max(l.b.objects/10, 1), liveMore))
 	if err != nil {
 		return err
