@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"harvest/cache/http1"
@@ -455,15 +454,6 @@ func (c *Cache) ask(ctx context.Context, q *request, o *outgoing) (*exchange, er
 		return c.askNeighbors(ctx, t, q, o)
 	}
 	return c.up.do(ctx, o)
-}
-
-// readAll reads a body of at most max bytes, for callers in the process.
-func readAll(r io.Reader, max int64) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, max+1))
-	if err == nil && int64(len(b)) > max {
-		err = errTooLarge
-	}
-	return b, err
 }
 
 // purgeURL is purge for a URL as its owner writes it.

@@ -755,3 +755,22 @@ func TestSurplus(t *testing.T) {
 		}
 	}
 }
+
+// TestFailures keeps errors for a while, if it is told to.
+func TestFailures(t *testing.T) {
+	w := newWorld(t, "failures=1m\n", func(rw http.ResponseWriter, req *http.Request) {
+		status := map[string]int{"/404": 404, "/500": 500, "/401": 401}[req.URL.Path]
+		rw.WriteHeader(status)
+	})
+	for _, tt := range []struct {
+		path    string
+		fetches int64
+	}{{"/404", 1}, {"/500", 1}, {"/401", 2}} {
+		before := w.asked.Load()
+		w.get(tt.path)
+		w.get(tt.path)
+		if n := w.asked.Load() - before; n != tt.fetches {
+			t.Errorf("%s: got %d fetches, want %d", tt.path, n, tt.fetches)
+		}
+	}
+}

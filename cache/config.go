@@ -25,7 +25,6 @@ type config struct {
 	object       int64 // bytes of the largest body that is kept
 	rules        *policy.Rules
 	negative     time.Duration // how long a server that cannot be reached is left alone
-	notFound     time.Duration // how long a failure without a life of its own is kept; 0: not
 
 	clients  []netRule // who may use the doors; the first that fits decides
 	egress   []netip.Prefix
@@ -186,7 +185,7 @@ func (c *config) setting(e ndb.Entry, p ndb.Pair) (err error) {
 	case "negative":
 		c.negative, err = e.Duration(p)
 	case "failures":
-		c.notFound, err = e.Duration(p)
+		c.rules.Failures, err = e.Duration(p)
 	case "ports":
 		c.ports, err = ports(e, p)
 	case "connect":

@@ -116,20 +116,20 @@ func urlPart(name string) (string, error) {
 	return path + "?" + strings.ReplaceAll(query, "%2F", "/"), nil
 }
 
+// maxNameLen is how long a name may be on most systems.
+const maxNameLen = 255
+
 // nameOf is the name of a part of a URL; "" if it can have none.
 func nameOf(part string) string {
 	path, query, ok := strings.Cut(part, "?")
 	if ok {
 		path += "?" + strings.ReplaceAll(query, "/", "%2F")
 	}
-	if len(path) > 255 || path == "." || path == ".." || path == selfName || path == indexName {
+	if len(path) > maxNameLen || path == "." || path == ".." || path == selfName || path == indexName {
 		return ""
 	}
 	return path
 }
-
-// maxNameLen is how long a name may be on most systems.
-const maxNameLen = 255
 
 func (d *urlDir) List(ctx context.Context, after string) iter.Seq2[fs.Entry, error] {
 	self := strings.TrimSuffix(d.url, "/")

@@ -173,4 +173,3 @@ func TestMemoryTier(t *testing.T) {
 		t.Errorf("got %d URLs and %d bytes, want none", urls, bytes)
 	}
 }
-

@@ -93,12 +93,6 @@ type content struct {
 	file *segment.Body
 }
 
-func (b content) drop() {
-	if b.file != nil {
-		b.file.Drop()
-	}
-}
-
 // keep stores a response that a request with header q got, in place of those it
 // stands for.
 func (c *Cache) keep(k segment.Key, q http1.Header, p *policy.Response, reason string, b content) (*variant, error) {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -349,9 +348,4 @@ func selected(vs []*variant, q http1.Header) (v *variant, p *policy.Response, re
 		}
 	}
 	return v, p, reason
-}
-
-// others are variants without one.
-func others(vs []*variant, v *variant) []*variant {
-	return slices.DeleteFunc(slices.Clone(vs), func(x *variant) bool { return x == v })
 }

@@ -148,6 +148,7 @@ func (f *flight) finish(err error, x *exchange) {
 		if v, kerr = f.c.keep(f.q.key, f.q.header, f.p, f.reason, content{f.mem, f.file}); kerr != nil {
 			f.c.lg.Warn("keep", "url", f.q.url, "err", kerr)
 			f.event("not kept", kerr)
+			f.lose(kerr)
 		}
 		if f.unwanted.Load() { // purged just now
 			f.c.purge(f.q.key)
@@ -160,12 +161,25 @@ func (f *flight) finish(err error, x *exchange) {
 	f.settle(v, err)
 }
 
+// lose lets readers know that the file of a body is gone: it could not be kept, and
+// what is not read yet cannot be had any more.
+func (f *flight) lose(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.file != nil {
+		f.file, f.err = nil, err
+	}
+}
+
 // settle marks the end. What readers still want of a file is read from the object
 // that it has become.
 func (f *flight) settle(v *variant, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.v, f.err, f.ended = v, err, true
+	f.v, f.ended = v, true
+	if err != nil {
+		f.err = err
+	}
 	defer f.signal()
 	if f.file == nil {
 		return

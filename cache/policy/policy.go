@@ -24,6 +24,8 @@ type Rules struct {
 	// StaleOnFailure is how long past its life a response may answer when the
 	// server cannot be reached, and nothing forbids it.
 	StaleOnFailure time.Duration
+	// Failures is how long an error is fresh that does not say so.
+	Failures time.Duration
 }
 
 // A Life is a rule for responses that do not say how long they are fresh: a part of
@@ -119,7 +121,7 @@ func (r *Rules) Lifetime(p *Response) (life time.Duration, from string) {
 		}
 		return expires.Sub(p.made()), "expires"
 	case !slices.Contains(heuristic, p.Status) && !d.public:
-		return 0, ""
+		return r.failure(p)
 	}
 	l := r.life(p.URL)
 	modified, ok := date(p.Header, "Last-Modified")
@@ -127,9 +129,17 @@ func (r *Rules) Lifetime(p *Response) (life time.Duration, from string) {
 		life = p.made().Sub(modified) / 100 * time.Duration(l.Percent)
 	}
 	if life = min(max(life, l.Min), max(l.Max, l.Min)); life == 0 {
-		return 0, ""
+		return r.failure(p)
 	}
 	return life, "heuristic"
+}
+
+// failure is how long what nothing else gives a life is fresh.
+func (r *Rules) failure(p *Response) (time.Duration, string) {
+	if p.Status < 400 || r.Failures <= 0 || p.Status == 401 || p.Status == 407 {
+		return 0, ""
+	}
+	return r.Failures, "failure"
 }
 
 // made is when the response says it was made, or came.
