@@ -26,6 +26,7 @@ type bar struct {
 	rate float64 // done a second, of late
 	done int     // when that was reckoned
 	at   time.Time
+	step int // how much was done then at once
 }
 
 const (
@@ -90,10 +91,15 @@ func (b *bar) draw(p point) {
 }
 
 // reckon brings the rate up to date: what came first counts whole, then each
-// moment less the longer it is gone.
+// moment less the longer it is gone. What is done in steps, as an index is made,
+// tells nothing between them, but that this one is slower than the rate.
 func (b *bar) reckon(done int, now time.Time) {
 	dt := now.Sub(b.at).Seconds()
 	if dt <= 0 {
+		return
+	}
+	if done == b.done && done > 0 {
+		b.rate = min(b.rate, float64(b.step)/dt)
 		return
 	}
 	recent := math.Max(float64(done-b.done), 0) / dt
@@ -102,6 +108,7 @@ func (b *bar) reckon(done int, now time.Time) {
 	} else {
 		b.rate += (recent - b.rate) * (1 - math.Exp(-dt/rateOver.Seconds()))
 	}
+	b.step = max(done-b.done, 1)
 	b.done, b.at = done, now
 }
 

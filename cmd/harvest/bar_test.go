@@ -67,6 +67,27 @@ func TestReckon(t *testing.T) {
 	}
 }
 
+// TestReckonSteps has a job do much at once, each time after as long: the rate does
+// not fall between, unless a step takes longer than they do.
+func TestReckonSteps(t *testing.T) {
+	b := newBar(new(bytes.Buffer))
+	at, done := b.start, 0
+	for i := range 400 {
+		at = at.Add(100 * time.Millisecond)
+		if i%40 == 39 { // 4,000 in 4 s
+			done += 4000
+		}
+		b.reckon(done, at)
+		if i > 80 && (b.rate < 900 || b.rate > 1100) {
+			t.Fatalf("after %s: got %.0f a second, want 1000", at.Sub(b.start), b.rate)
+		}
+	}
+	b.reckon(done, at.Add(40*time.Second))
+	if b.rate > 110 {
+		t.Errorf("no step for 40 s: got %.0f a second, want 100 at most", b.rate)
+	}
+}
+
 // TestMoreThanAll has a job do more than was to be done.
 func TestMoreThanAll(t *testing.T) {
 	var out bytes.Buffer
