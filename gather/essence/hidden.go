@@ -2,6 +2,7 @@ package essence
 
 import (
 	"bytes"
+	"strconv"
 	"strings"
 )
 
@@ -16,6 +17,7 @@ import (
 // A cover is an element whose end is waited for.
 type cover struct {
 	name  []byte
+	why   unseen // why its words are hidden
 	depth int    // elements of that name that are open in it, itself included
 	back  string // its background, "" when that is not known
 }
@@ -28,6 +30,61 @@ const maxCovers = 256
 type veil struct {
 	hidden cover // if its depth is not 0
 	backs  []cover
+	missed [manyUnseen]missed
+}
+
+// An unseen is why words are not seen.
+type unseen int
+
+const (
+	seen unseen = iota
+	asTemplate
+	asHidden
+	asTiny
+	asClear
+	asColour
+	manyUnseen
+)
+
+func (u unseen) String() string {
+	return [manyUnseen]string{"", "of a template", "hidden, or not displayed", "without size", "without opacity", "in the colour behind them"}[u]
+}
+
+// A missed is what words were not seen: how many, and how they begin.
+type missed struct {
+	words int
+	begin []byte
+}
+
+// miss hears of text that is hidden.
+func (v *veil) miss(text []byte) {
+	m := &v.missed[v.hidden.why]
+	room := max(maxMissed-len(m.begin), 0)
+	if m.words > 0 && room > 0 {
+		m.begin = append(m.begin, ' ')
+	}
+	m.begin = append(m.begin, text[:min(len(text), room)]...)
+	in := false
+	for _, b := range text {
+		if word := wordBytes[b]; word != in {
+			if in = word; in {
+				m.words++
+			}
+		}
+	}
+}
+
+// maxMissed is how much of hidden words is told.
+const maxMissed = 200
+
+// tell adds to a trace what words a reader does not see, and why.
+func (v *veil) tell(w *worker, c *content) {
+	for why, m := range v.missed {
+		if m.words > 0 {
+			begin := cutText([]byte(clean(words(string(m.begin)))), 80)
+			w.step(c, "summarize", strconv.Itoa(m.words)+" words left out", unseen(why).String()+": "+string(begin))
+		}
+	}
 }
 
 // start hears of an element and its attributes, and reports whether words are
@@ -40,19 +97,19 @@ func (v *veil) start(name []byte, attrs []pair) bool {
 		v.backs[n-1].depth++
 	}
 	if isNamed(name, "template") {
-		v.hidden = cover{name: bytes.Clone(name), depth: 1}
+		v.hidden = cover{name: bytes.Clone(name), why: asTemplate, depth: 1}
 		return true
 	}
 	if !v.telling(attrs) || isVoid(name) {
 		return false
 	}
 	l := readLook(attrs)
-	if l.hides(v.back()) {
-		v.hidden = cover{name: bytes.Clone(name), depth: 1}
+	if why := l.hides(v.back()); why != seen {
+		v.hidden = cover{name: bytes.Clone(name), why: why, depth: 1}
 		return true
 	}
 	if (l.back != "" || l.styled && len(v.backs) > 0) && len(v.backs) < maxCovers {
-		v.backs = append(v.backs, cover{bytes.Clone(name), 1, l.back})
+		v.backs = append(v.backs, cover{name: bytes.Clone(name), depth: 1, back: l.back})
 	}
 	return false
 }
@@ -144,18 +201,27 @@ func isVoid(name []byte) bool {
 
 // A look is what a tag's attributes say of how its element is seen.
 type look struct {
-	hidden     bool
-	colour     string // of its words; colours are #rrggbb
-	back       string // behind them
-	styled     bool   // by a class or an id, from elsewhere
-	seeThrough bool
+	hidden, tiny, clear bool
+	colour              string // of its words; colours are #rrggbb
+	back                string // behind them
+	styled              bool   // by a class or an id, from elsewhere
 }
 
-func (l *look) hides(back string) bool {
+func (l *look) hides(back string) unseen {
 	if l.back != "" {
 		back = l.back
 	}
-	return l.hidden || l.seeThrough || l.colour != "" && l.colour == back && !(l.styled && l.back == "")
+	switch {
+	case l.hidden:
+		return asHidden
+	case l.tiny:
+		return asTiny
+	case l.clear:
+		return asClear
+	case l.colour != "" && l.colour == back && !(l.styled && l.back == ""):
+		return asColour
+	}
+	return seen
 }
 
 // readLook reads the attributes of a tag.
@@ -189,9 +255,9 @@ func (l *look) style(text string) {
 		case "visibility":
 			l.hidden = l.hidden || value == "hidden" || value == "collapse"
 		case "opacity":
-			l.seeThrough = l.seeThrough || zero(value)
+			l.clear = l.clear || zero(value)
 		case "font-size":
-			l.hidden = l.hidden || tiny(value)
+			l.tiny = l.tiny || tiny(value)
 		case "color":
 			l.colour = colour(value)
 		case "background", "background-color":

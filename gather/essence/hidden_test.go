@@ -38,3 +38,31 @@ func TestHidden(t *testing.T) {
 		}
 	}
 }
+
+// TestHiddenIsTold holds that the trace says how many words were left out, why, and
+// how they begin, and that none of them is in the object.
+func TestHiddenIsTold(t *testing.T) {
+	page := `<body bgcolor=#fff><title>Bees</title><p>Bees make honey.<div style="display:none">cheap pills</div>
+		<div hidden>more <b>pills</b></div><font color=white>casino casino &amp; casino</font><span style="font-size:1px">loans</span>
+		<span style="opacity:0">odds</span><template>later</template>`
+	o, tr := sum(t, Input{URL: "http://site/a.html", Head: []byte(page), FullText: true})
+	for _, want := range []string{
+		"summarize\t4 words left out\thidden, or not displayed: cheap pills more pills",
+		"summarize\t3 words left out\tin the colour behind them: casino casino & casino",
+		"summarize\t1 words left out\twithout size: loans",
+		"summarize\t1 words left out\twithout opacity: odds",
+		"summarize\t1 words left out\tof a template: later",
+	} {
+		if !strings.Contains(tr.String(), want) {
+			t.Errorf("got trace %q, want %q", tr, want)
+		}
+	}
+	for _, word := range []string{"pills", "casino", "loans", "odds", "later"} {
+		if strings.Contains(string(o.Append(nil)), word) {
+			t.Errorf("%s: got it in the object", word)
+		}
+	}
+	if _, tr := sum(t, Input{URL: "http://site/a.html", Head: []byte("<p>seen")}); strings.Contains(tr.String(), "left out") {
+		t.Errorf("got %q of a page that hides nothing", tr)
+	}
+}

@@ -66,6 +66,7 @@ func sumHTML(w *worker, o *soif.Object, c *content, text []byte) {
 	p.readLD()
 	p.main.choose(p.text)
 	p.summary(w, o, c)
+	p.veil.tell(w, c)
 }
 
 // summary makes the attributes of what has been read.
@@ -126,6 +127,7 @@ func (p *page) words(t []byte) {
 	case p.skip:
 		p.skip = false
 	case p.hidden:
+		p.veil.miss(t)
 	case p.inTitle:
 		p.title = append(p.title, t...)
 	default:
