@@ -301,10 +301,14 @@ type archive struct {
 	replay *warc.Replay
 	path   string // of replay
 	size   int64  // of the files that are written; 0: none are
+
+	reading chan struct{} // holds a token while index and shape are looked at
+	index   *warc.Replay  // of what kept was asked for last
+	shape   string        // of its files
 }
 
 func newArchive(g *Gatherer) *archive {
-	return &archive{g: g, rec: warc.NewRecorder(func(err error) { g.lg.Error("archive", "err", err) })}
+	return &archive{g: g, reading: make(chan struct{}, 1), rec: warc.NewRecorder(func(err error) { g.lg.Error("archive", "err", err) })}
 }
 
 // folder is where WARC files are.
@@ -371,6 +375,54 @@ func (a *archive) begin(ctx context.Context, path string) error {
 	}
 	a.replay = r
 	return nil
+}
+
+// kept is an index of what WARC files have: those of the Gatherer, or those that it
+// replays. They are read through when they are not as they were when it was asked last.
+// It is nil if there are none.
+func (a *archive) kept(ctx context.Context, path string) (*warc.Replay, error) {
+	if path == "" {
+		path = a.folder()
+	}
+	select {
+	case a.reading <- struct{}{}:
+		defer func() { <-a.reading }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	shape := shapeOf(path)
+	if shape == a.shape {
+		return a.index, nil
+	}
+	r, err := warc.OpenReplay(ctx, path, func(err error) { a.g.lg.Warn("as", "err", err) })
+	if errors.Is(err, iofs.ErrNotExist) {
+		r, err = nil, nil
+	}
+	if err == nil {
+		a.index, a.shape = r, shape
+	}
+	return r, err
+}
+
+// shapeOf tells files below a folder from what they were: names, sizes and times.
+func shapeOf(path string) string {
+	var b strings.Builder
+	_ = filepath.WalkDir(path, func(name string, d iofs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if st, err := d.Info(); err == nil {
+				fmt.Fprintf(&b, "%s %d %d\n", name, st.Size(), st.ModTime().UnixNano())
+			}
+		}
+		return nil // what cannot be read has no shape
+	})
+	return path + "\n" + b.String()
+}
+
+// end has the web asked again.
+func (a *archive) end() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.replay, a.path = nil, ""
 }
 
 // wrap returns a transport of http and https that keeps, or replays.

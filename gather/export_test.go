@@ -178,6 +178,73 @@ func TestArchiveReplay(t *testing.T) {
 	}
 }
 
+// TestSummarizeKept: a changed table takes effect on what is kept and on files, the
+// server is not asked, and what is not kept stays as it was.
+func TestSummarizeKept(t *testing.T) {
+	asked, mute := new(atomic.Int64), new(atomic.Bool)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if asked.Add(1); mute.Load() && req.URL.Path == "/unkept" {
+			panic(http.ErrAbortHandler) // there is nothing to keep
+		}
+		w.Header().Set("Content-Type", "text/html")
+		fmt.Fprintf(w, "<title>Page %s</title><p>Words of %[1]s. <a href=/one>1</a><p>The tail of it.", req.URL.Path)
+	}))
+	defer srv.Close()
+	files := t.TempDir()
+	if err := os.WriteFile(filepath.Join(files, "near.html"), []byte("<title>Near</title><p>A file.<p>The tail of it."), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	leaf := "leaf url=" + srv.URL + "/unkept delay=0s\nroot url=file://" + files + "/\n"
+	r := run(t, t.TempDir(), leaf)
+	if err := r.types.setFrom("options", "* fulltext=no\ninclude default\n", true); err != nil {
+		t.Fatal(err)
+	}
+	r.gathered() // before anything is kept
+	mute.Store(true)
+	if err := r.setConfig(t.Context(), leaf+"root url="+srv.URL+"/ delay=0s deny=unkept\nwarc=yes\n"); err != nil {
+		t.Fatal(err)
+	}
+	r.gathered()
+	keywords := func(url string) string { return r.attr(objectName(r.oid(url)), "Keywords") }
+	urls := []string{srv.URL + "/", srv.URL + "/one", "file://" + files + "/near.html", srv.URL + "/unkept"}
+	for _, u := range urls {
+		if keywords(u) == "" {
+			t.Fatalf("%s: got no keywords", u)
+		}
+	}
+	before := asked.Load()
+	for i, u := range urls {
+		text := r.read("as/text/" + r.oid(u).String())
+		if got, want := strings.Contains(text, "The tail of it"), i != 3; got != want { // a summary has only the beginning
+			t.Errorf("as/text of %s: got %q, want all of it %v", u, text, want)
+		}
+	}
+	if got := asked.Load() - before; got != 0 {
+		t.Errorf("as/text asked the server %d times", got)
+	}
+	if err := r.types.setFrom("options", "HTML keywords=no\n* fulltext=no\ninclude default\n", true); err != nil {
+		t.Fatal(err)
+	}
+	was := asked.Load()
+	r.must("summarize")
+	r.settle()
+	if got := asked.Load() - was; got != 0 {
+		t.Errorf("the server was asked %d times", got)
+	}
+	for i, u := range urls {
+		if got, want := keywords(u) != "", i == 3; got != want {
+			t.Errorf("%s: got keywords %v, want %v\n%s", u, got, want, r.read("events"))
+		}
+	}
+	if got := r.get("objects"); got != "4" {
+		t.Errorf("got %s objects, want 4", got)
+	}
+	r.gathered() // and the web is asked again
+	if got := asked.Load() - was; got == 0 {
+		t.Error("the server is not asked any more")
+	}
+}
+
 // After a visit status tells of each stage, and whoever reads meanwhile has the
 // collection of one moment.
 func TestStages(t *testing.T) {

@@ -92,6 +92,7 @@ func (g *Gatherer) newTree(opt Options) *tree {
 			fs.On("fetch URL...", g.fetch),
 			fs.On("forget URL...", g.forget),
 			fs.On("refresh", g.refresh),
+			fs.On("summarize", g.summarize),
 			fs.On("delete", g.delete),
 			fs.On("compact", g.compact)),
 		"err":        err,

@@ -92,6 +92,7 @@ type wish struct {
 	force bool // fetched anew
 	all   bool // with all its deletions, however many
 	queue bool // only what is queued
+	kept  bool // from what WARC files and this machine have, without the network
 }
 
 // Open opens the Gatherer whose state is in dir, or begins one there.
@@ -418,7 +419,7 @@ func (g *Gatherer) next(now time.Time) (*visit, time.Duration, error) {
 		w.run = true
 	}
 	v := g.newVisit(g.conf)
-	v.plan.Queued, v.plan.Force, v.plan.Delete = !w.run, w.force, w.all
+	v.plan.Queued, v.plan.Force, v.plan.Delete, v.kept = !w.run, w.force, w.all, w.kept
 	g.want, g.visit = wish{}, v
 	g.ended = make(chan struct{})
 	return v, 0, nil
@@ -563,6 +564,12 @@ func (g *Gatherer) refresh(context.Context, []string) error {
 	return g.start(wish{run: true, force: true})
 }
 
+// summarize is refresh without the network: changed tables and summarizers take
+// effect on what is kept.
+func (g *Gatherer) summarize(context.Context, []string) error {
+	return g.start(wish{run: true, force: true, kept: true})
+}
+
 // delete is run with all deletions made that the visit finds due: also more than
 // a visit may make.
 func (g *Gatherer) delete(context.Context, []string) error {
@@ -583,6 +590,9 @@ func (g *Gatherer) start(w wish) error {
 	}
 	if g.ended != nil && !w.force && !w.all && !g.visit.plan.Queued {
 		return nil // it runs
+	}
+	if w.force {
+		g.want.kept = w.kept // the last one said holds
 	}
 	g.want.run, g.want.force, g.want.all = true, g.want.force || w.force, g.want.all || w.all
 	g.retry = time.Time{}

@@ -3,7 +3,9 @@ package gather
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	iofs "io/fs"
 	"sync"
 	"time"
 
@@ -42,8 +44,11 @@ func (v *visit) make(ctx context.Context) error {
 		return err
 	}
 	v.plan.Roots = roots
-	if err := g.archive.begin(ctx, v.conf.export.replay); err != nil {
+	if err := v.archive(ctx); err != nil {
 		return err
+	}
+	if v.kept {
+		defer g.archive.end()
 	}
 	if g.reach != nil {
 		if err := g.reach.begin(v.conf); err != nil {
@@ -60,13 +65,32 @@ func (v *visit) make(ctx context.Context) error {
 	if err == nil && len(v.anew) > 0 {
 		err = v.again(ctx)
 	}
-	if err == nil {
+	if err == nil && !v.kept { // what is not kept is not gone
 		err = v.orphans(ctx)
 	}
 	if err != nil {
 		return err
 	}
 	return v.stages(ctx)
+}
+
+// archive has the visit made from WARC files, if it is to be. Those of the Gatherer
+// itself need not be there: then only files are read.
+func (v *visit) archive(ctx context.Context) error {
+	a, path := v.g.archive, v.conf.export.replay
+	if !v.kept {
+		return a.begin(ctx, path)
+	}
+	for i := range v.plan.Roots {
+		v.plan.Roots[i].Delay = 0 // nobody is asked
+	}
+	if path != "" {
+		return a.begin(ctx, path)
+	}
+	if err := a.begin(ctx, a.folder()); err != nil && !errors.Is(err, iofs.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // stages runs them.

@@ -28,6 +28,7 @@ type visit struct {
 	tables *essence.Tables
 	plan   crawl.Plan
 	anew   []string // URLs to be fetched once more: see twins
+	kept   bool     // the network is not asked: see Gatherer.summarize
 	counts crawl.Counts
 
 	members atomic.Int64 // objects stored of what is in documents

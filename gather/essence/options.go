@@ -49,35 +49,20 @@ func (t *Tables) parseOptionLine(e ndb.Entry) error {
 	if len(t.opts) >= most {
 		return e.Errorf(e.First(), "more than %d lines", most)
 	}
-	set := false
-	for i, p := range e.Pairs {
+	types, set, err := t.typesOf(e, "options, and no option is called so", func(p ndb.Pair) (bool, error) {
 		known, err := r.set.parse(e, p)
-		if err != nil {
-			return err
+		if err == nil && !known && p.Value != "" {
+			err = e.Errorf(p, "unknown key '%s'; there are fulltext, maintext, text, attr, keywords, stop, terse, typeonly, head, md5, keep and omit", p.Key)
 		}
-		if known {
-			set = true
-			continue
-		}
-		re, err := globbed(p.Key)
-		switch {
-		case p.Value != "":
-			return e.Errorf(p, "unknown key '%s'; there are fulltext, maintext, text, attr, keywords, stop, terse, typeonly, head, md5, keep and omit", p.Key)
-		case set && i > 0:
-			return e.Errorf(p, "'%s': types stand before options, and no option is called so", p.Key)
-		case err != nil:
-			return e.Errorf(p, "'%s' is no pattern: %v", p.Key, err)
-		case !t.any(re):
-			return e.Errorf(p, "'%s': there is no such type", p.Key)
-		}
-		r.types = append(r.types, re)
-	}
-	if len(r.types) == 0 {
-		return e.Errorf(e.First(), "no type; for all write *")
+		return known, err
+	})
+	if err != nil {
+		return err
 	}
 	if !set {
 		return e.Errorf(e.First(), "no option")
 	}
+	r.types = types
 	t.opts = append(t.opts, r)
 	return nil
 }

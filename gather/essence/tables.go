@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	iofs "io/fs"
+	"regexp"
 	"strings"
 	"sync"
 
@@ -194,3 +195,32 @@ func isType(s string) bool {
 
 // most is the number of lines of a table, and of words of a kind in it.
 const most = 10_000
+
+// typesOf reads a line that has patterns of types, and then what is said of them. say
+// takes a word if it is of that, and reports whether it is; set is whether any was.
+func (t *Tables) typesOf(e ndb.Entry, what string, say func(ndb.Pair) (bool, error)) (types []*regexp.Regexp, set bool, err error) {
+	for _, p := range e.Pairs {
+		said, err := say(p)
+		if err != nil {
+			return nil, false, err
+		}
+		if said {
+			set = true
+			continue
+		}
+		re, err := globbed(p.Key)
+		switch {
+		case set:
+			return nil, false, e.Errorf(p, "'%s': types stand before %s", p.Key, what)
+		case err != nil:
+			return nil, false, e.Errorf(p, "'%s' is no pattern: %v", p.Key, err)
+		case !t.any(re):
+			return nil, false, e.Errorf(p, "'%s': there is no such type", p.Key)
+		}
+		types = append(types, re)
+	}
+	if len(types) == 0 {
+		return nil, false, e.Errorf(e.First(), "no type; for all write *")
+	}
+	return types, set, nil
+}

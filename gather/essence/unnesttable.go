@@ -37,32 +37,19 @@ func (t *Tables) parseUnnestLine(e ndb.Entry) error {
 	if len(t.unnests) >= most {
 		return e.Errorf(e.First(), "more than %d lines", most)
 	}
-	set := false
-	for _, p := range e.Pairs {
-		if p.Value != "" {
-			set = true
-			if err := r.set.parse(e, p); err != nil {
-				return err
-			}
-			continue
+	types, set, err := t.typesOf(e, "what is done with them", func(p ndb.Pair) (bool, error) {
+		if p.Value == "" {
+			return false, nil
 		}
-		re, err := globbed(p.Key)
-		switch {
-		case set:
-			return e.Errorf(p, "'%s': types stand before what is done with them", p.Key)
-		case err != nil:
-			return e.Errorf(p, "'%s' is no pattern: %v", p.Key, err)
-		case !t.any(re):
-			return e.Errorf(p, "'%s': there is no such type", p.Key)
-		}
-		r.types = append(r.types, re)
-	}
-	if len(r.types) == 0 {
-		return e.Errorf(e.First(), "no type; for all write *")
+		return true, r.set.parse(e, p)
+	})
+	if err != nil {
+		return err
 	}
 	if !set {
 		return e.Errorf(e.First(), "nothing to be done")
 	}
+	r.types = types
 	t.unnests = append(t.unnests, r)
 	return nil
 }
