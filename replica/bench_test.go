@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -34,6 +35,7 @@ func BenchmarkUpkeep(b *testing.B) {
 	round := 0
 	for _, some := range []int{1000, 1} {
 		b.Run(fmt.Sprintf("objects=%d/at-once=%d", n, some), func(b *testing.B) {
+			cpu := processorTime()
 			for b.Loop() {
 				round++
 				var list []publication
@@ -43,7 +45,16 @@ func BenchmarkUpkeep(b *testing.B) {
 				_, err := m.publish(context.Background(), list, t0)
 				must(b, err)
 			}
-			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*some), "µs/object")
+			b.ReportMetric(float64((processorTime()-cpu).Microseconds())/float64(b.N*some), "cpu-µs/object")
 		})
 	}
+}
+
+// processorTime is what this process has used.
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -308,7 +308,10 @@ func (m *member) pull(ctx context.Context, c *conn, of channel, heads []byte) er
 	}
 	run(ctx, c.tree, of.prefix, p, out, c.cancel)
 	m.took(p, of, heads == nil)
-	return p.err
+	if p.err != nil {
+		return p.err
+	}
+	return m.r.sweepDue(ctx)
 }
 
 // equal notes that the member has what is here.

@@ -7,6 +7,7 @@ import (
 	iofs "io/fs"
 	"maps"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -141,7 +142,14 @@ func (p *pull) fail(err error) {
 
 func (p *pull) ask(path string, most, weight int, then func([]byte, error) error) {
 	p.id++
-	p.queue = append(p.queue, &asked{Request{p.id, path, most}, weight, then})
+	a := &asked{Request{p.id, path, most}, weight, then}
+	if strings.HasPrefix(path, "pack/") {
+		// Before the digests of what else there is: a new member shows its first
+		// objects soon, and keeps those if it is interrupted.
+		p.queue = slices.Insert(p.queue, 0, a)
+		return
+	}
+	p.queue = append(p.queue, a)
 }
 
 // send takes from the queue what fits the window.

@@ -60,6 +60,7 @@ type Replica struct {
 	sources map[string]*source
 	renewed chan struct{} // closed and made anew when config is another
 	trouble []string      // what conflicts tells, newest last
+	orphans bool          // there may be objects without a record
 	adopted iofs.FS       // a copy of a tree, whose objects need not be fetched
 }
 
@@ -107,6 +108,7 @@ func Open(dir, name string, lg *slog.Logger, opt Options) (_ *Replica, err error
 	if err := r.loadGraph(); err != nil {
 		return nil, err
 	}
+	r.orphans = r.mayHaveOrphans()
 	r.shown.build()
 	return r, nil
 }

@@ -246,7 +246,7 @@ func (m *mirror) packFile(w Writer, path, rest string) (b []byte, err error) {
 // of the hash that it is said to have.
 func parseObjects(b []byte, f func(hash [8]byte, body []byte) error) error {
 	for len(b) > 0 {
-		line, rest, ok := bytes.Cut(b[:min(len(b), 40)], []byte("\n"))
+		line, _, ok := bytes.Cut(b[:min(len(b), 40)], []byte("\n"))
 		var hash [8]byte
 		var size int
 		if !ok {
@@ -257,7 +257,7 @@ func parseObjects(b []byte, f func(hash [8]byte, body []byte) error) error {
 			return fmt.Errorf("objects: line %.40q: %w", line, iofs.ErrInvalid)
 		}
 		hex.Decode(hash[:], []byte(name))
-		rest = b[len(line)+1:]
+		rest := b[len(line)+1:]
 		if size < 0 || size > len(rest) {
 			return fmt.Errorf("objects: %d bytes of %d: %w", len(rest), size, iofs.ErrInvalid)
 		}

@@ -34,7 +34,6 @@ type sim struct {
 	delay        func(from, to int) time.Duration
 	cut          func(from, to int) bool
 	messages     int
-	reached      map[[2]int]time.Time // when node has a number's newest text
 }
 
 // A simNode is a member.
@@ -55,7 +54,6 @@ type simNode struct {
 type simPull struct {
 	p     *pull
 	asked map[uint64]Request
-	tries int
 }
 
 type event struct {

@@ -23,6 +23,9 @@ func (r *Replica) tidy(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-time.After(tidyEvery):
+			if err := r.sweepDue(ctx); err != nil && ctx.Err() == nil {
+				r.lg.Error("sweep", "err", err)
+			}
 		}
 	}
 }
@@ -144,33 +147,18 @@ func (r *Replica) check(ctx context.Context) (lacking, extra int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	var over, broken []store.OID
+	var broken []store.OID
 	for _, rec := range want {
 		broken = append(broken, rec.OID) // a store takes nothing that it believes to have
 	}
 	if err := r.mirror.bodies.remove(ctx, broken); err != nil {
 		return 0, 0, err
 	}
-	for e, err := range r.store.Scan(ctx, "", "") {
-		if err != nil {
-			return 0, 0, err
-		}
-		err := r.db.View(func(tx *bbolt.Tx) error {
-			if _, _, ok := r.mirror.other(tx, Writer{}, e.OID); !ok {
-				over = append(over, e.OID)
-			}
-			return nil
-		})
-		if err != nil {
-			return 0, 0, err
-		}
+	extra, err = r.sweep(ctx)
+	if err != nil {
+		return 0, 0, err
 	}
-	if len(over) > 0 {
-		if err := r.mirror.bodies.remove(ctx, over); err != nil {
-			return 0, 0, err
-		}
-	}
-	return len(want), len(over), r.mirror.want(want)
+	return len(want), extra, r.mirror.want(want)
 }
 
 // known gives the writers.
@@ -181,4 +169,56 @@ func (m *mirror) known() (all []Writer) {
 		all = append(all, w)
 	}
 	return all
+}
+
+// sweep drops the objects that no record is of: those that had come when a crash was
+// faster than their records, and that their writer has taken back since.
+func (r *Replica) sweep(ctx context.Context) (int, error) {
+	var over []store.OID
+	for e, err := range r.store.Scan(ctx, "", "") {
+		if err != nil {
+			return 0, err
+		}
+		err := r.db.View(func(tx *bbolt.Tx) error {
+			if _, _, ok := r.mirror.other(tx, Writer{}, e.OID); !ok {
+				over = append(over, e.OID)
+			}
+			return nil
+		})
+		if err != nil {
+			return 0, err
+		}
+	}
+	r.mu.Lock()
+	r.orphans = false
+	r.mu.Unlock()
+	if len(over) == 0 {
+		return 0, nil
+	}
+	return len(over), r.mirror.bodies.remove(ctx, over)
+}
+
+// sweepDue sweeps if there may be objects without records, once no writer is being
+// filled: till then they may be among those to come.
+func (r *Replica) sweepDue(ctx context.Context) error {
+	r.mu.Lock()
+	due := r.orphans
+	r.mu.Unlock()
+	if !due || len(r.mirror.fillings()) > 0 {
+		return nil
+	}
+	n, err := r.sweep(ctx)
+	if n > 0 {
+		r.told("swept", ndb.Of("objects", n))
+	}
+	return err
+}
+
+// mayHaveOrphans tells whether there are not as many objects as records.
+func (r *Replica) mayHaveOrphans() bool {
+	n := int64(0)
+	for _, w := range r.mirror.known() {
+		n += r.mirror.of(w).count
+	}
+	return r.store.Count() != n
 }

@@ -48,7 +48,7 @@ func TestKillReplica(t *testing.T) {
 			p.put(t, "replica", "")
 			p.put(t, "replica/g/config", "member path="+m.addr+"/replica/m")
 		}
-		m.holds(t, p)
+		n := m.holds(t, p)
 		if i == kills {
 			p.put(t, "replica/g/ctl", "sync")
 			p.put(t, "replica/g/ctl", "check")
@@ -58,7 +58,10 @@ func TestKillReplica(t *testing.T) {
 			return
 		}
 		m.change(r, 300)
-		time.Sleep(time.Duration(r.IntN(250+250*(i%8))) * time.Millisecond) // the moment is what is tested
+		for begun := time.Now(); p.count(t) < n+200 && time.Since(begun) < 3*time.Second; {
+			time.Sleep(5 * time.Millisecond) // until it is in the middle of it, or is done
+		}
+		time.Sleep(time.Duration(r.IntN(150)) * time.Millisecond) // the moment is what is tested
 		p.kill(t)
 	}
 }
@@ -137,13 +140,12 @@ func (m *master) change(r *rand.Rand, n int) {
 }
 
 // holds fails unless all that a server's Replica shows has been there.
-func (m *master) holds(t *testing.T, p *server) {
+func (m *master) holds(t *testing.T, p *server) (n int) {
 	t.Helper()
 	text, err := iofs.ReadFile(fs.IO(t.Context(), p.c.Root()), "replica/g/tree/soif")
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := 0
 	for len(text) > 0 {
 		o, k, err := soif.Parse(text, soif.Limits{})
 		if err != nil {
@@ -155,6 +157,20 @@ func (m *master) holds(t *testing.T, p *server) {
 		text = text[k:]
 	}
 	t.Logf("%d objects at the start", n)
+	return n
+}
+
+// count is how many objects a server's Replica has.
+func (p *server) count(t *testing.T) (n int) {
+	t.Helper()
+	d, err := walkDir(t.Context(), p.c.Root(), "replica/g")
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := readStatus(t.Context(), d)
+	text, _ := st.Get("objects")
+	n, _ = strconv.Atoi(text)
+	return n
 }
 
 func (m *master) equal(t *testing.T, p *server) {
