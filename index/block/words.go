@@ -6,14 +6,14 @@ import (
 	"harvest/index"
 )
 
-// Terms that are no words begin with one of these, which sort before words.
+// Terms that are no words begin with one of these, with which no word does.
 const (
 	cutMark    = '!' // words and compounds so long that some may have been cut
 	hashedMark = '#' // words of a class (hashed.go)
 	cjkMark    = '?' // characters of Chinese and Japanese, at Tiny; alone: any
 )
 
-func marked(term []byte) bool { return term[0] < '0' }
+func marked(term []byte) bool { return term[0] < '0' || term[0] == cjkMark }
 
 // A cutter gives the words of texts that are in the dictionary.
 type cutter struct {
