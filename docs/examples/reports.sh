@@ -20,8 +20,7 @@ broker reports 'source path=gather/reports'
 echo 'kinds of reports, and how many:'
 harvest cat broker/reports/q/'*'/hits | cut -f 4 | sort | uniq -c
 
-# Each format is read, and says the same of the same report. (DVI as groff makes it is
-# told by its keywords only.)
+# Each format is read, and says the same of the same report.
 check 'formats in which the report on pic speaks of splines' "$(first reports spline 20 | grep '^pic\.' | sort | tr '\n' ' ')" 'pic.dvi pic.html pic.ps pic.txt '
 found=0 titles=0
 for q in spline linewid footnote 'multiple columns' arrowhead; do
@@ -35,4 +34,4 @@ raw=$(cat "$work"/reports/* | wc -c)
 sum=$(harvest cat gather/reports/soif | wc -c)
 packed=$(harvest cat gather/reports/soif.zst | wc -c)
 echo "bytes: $raw of reports, $sum of summaries, $packed packed: 1/$((raw / packed))"
-holds 'bytes of packed summaries times five, and of reports' "$((packed * 5))" -lt "$raw"
+holds 'bytes of packed summaries times four, and of reports' "$((packed * 4))" -lt "$raw"
