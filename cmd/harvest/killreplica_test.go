@@ -42,7 +42,7 @@ func TestKillReplica(t *testing.T) {
 	for i := range kills + 1 {
 		p := startServer(t, dir)
 		if i == 0 {
-			if _, err := p.c.Root().(fs.Dir).Lookup(t.Context(), "replica"); err != nil {
+			if _, err := p.c.Root().Lookup(t.Context(), "replica"); err != nil {
 				t.Fatal(err)
 			}
 			p.put(t, "replica", "")
