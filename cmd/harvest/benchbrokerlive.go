@@ -38,6 +38,10 @@ func (b *brokerBench) live(ctx context.Context, work string, queries []bench.Que
 		l.texts = append(l.texts, node.String())
 	}
 	fmt.Fprintln(std.out)
+	if len(l.texts) == 0 {
+		fmt.Fprintln(std.out, "no queries, so nothing is asked while things happen")
+		return nil
+	}
 	for _, step := range []func(context.Context) error{l.values, l.changes, l.collecting, l.grep} {
 		if err := step(ctx); err != nil {
 			return err

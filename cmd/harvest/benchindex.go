@@ -165,7 +165,10 @@ func (b *indexBench) read(ctx context.Context, c *bench.Corpus) ([]bench.Query, 
 // workFolder gives a folder and what to do with it in the end.
 func workFolder(name string) (dir string, done func() error, err error) {
 	if name != "" {
-		return name, func() error { return nil }, os.MkdirAll(name, 0o777)
+		if dir, err = filepath.Abs(name); err != nil { // servers take a source by it
+			return "", nil, err
+		}
+		return dir, func() error { return nil }, os.MkdirAll(dir, 0o777)
 	}
 	dir, err = os.MkdirTemp("", "harvest-bench-")
 	return dir, func() error { return os.RemoveAll(dir) }, err
