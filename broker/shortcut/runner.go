@@ -69,7 +69,7 @@ func (r *runner) ask(ctx context.Context, q string) ([][]byte, error) {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	}
-	return nil, r.failed(p, err)
+	return nil, r.failed(p, err, ctx.Err() == nil || errors.Is(err, errSlow))
 }
 
 // warm starts a program before it is asked.
@@ -139,8 +139,9 @@ func (r *runner) rest(err error) {
 	r.fails++
 }
 
-// failed ends a process that did not answer as it should.
-func (r *runner) failed(p *jail.Process, err error) error {
+// failed ends a process that did not answer as it should, by its own fault or
+// because who asked went away.
+func (r *runner) failed(p *jail.Process, err error, fault bool) error {
 	p.Stdin.Close()
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.EPIPE) {
 		clock := time.AfterFunc(Limit, func() { p.Kill(errEnded) })
@@ -156,7 +157,9 @@ func (r *runner) failed(p *jail.Process, err error) error {
 	if r.p == p {
 		r.p, r.out = nil, nil
 	}
-	r.rest(err)
+	if fault {
+		r.rest(err)
+	}
 	return err
 }
 

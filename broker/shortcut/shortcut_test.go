@@ -1,6 +1,7 @@
 package shortcut
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -108,6 +109,21 @@ func TestSlow(t *testing.T) {
 	}
 	if got := ask(t, s, "1"); !strings.HasPrefix(got, "sum 90 1 = 1\n") {
 		t.Errorf("got %q, want that of sum first", got)
+	}
+}
+
+// TestGaveUp does not hold it against a program that who asked went away.
+func TestGaveUp(t *testing.T) {
+	s := open(t)
+	put(t, s, "asleep", "#!/bin/sh\n# match: ^1$\nwhile read -r q; do sleep 60; done\n")
+	for range 20 { // it may be started only just
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		for _, a := range s.Ask(ctx, "1") {
+			if strings.Contains(a.Err.Error(), "rests") {
+				t.Fatalf("got %v", a.Err)
+			}
+		}
+		cancel()
 	}
 }
 
