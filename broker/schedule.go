@@ -207,14 +207,10 @@ func (b *Broker) runGC(ctx context.Context) {
 // be found. A source that is being read already is an error that wraps EBUSY.
 func (b *Broker) Collect(ctx context.Context, path string) error {
 	b.mu.Lock()
-	s := b.sources[path]
-	if s == nil {
+	s, err := b.idleSource(path)
+	if err != nil {
 		b.mu.Unlock()
-		return noSource(path)
-	}
-	if s.cancel != nil {
-		b.mu.Unlock()
-		return sourceError(path, syscall.EBUSY)
+		return err
 	}
 	s.cancel = func() {}
 	b.mu.Unlock()
@@ -301,17 +297,25 @@ func (b *Broker) ask(path string) error {
 	return nil
 }
 
+// idleSource is a source of the config that is not being read; mu is held.
+func (b *Broker) idleSource(path string) (*source, error) {
+	s := b.sources[path]
+	if s == nil {
+		return nil, noSource(path)
+	}
+	if s.cancel != nil {
+		return nil, sourceError(path, syscall.EBUSY)
+	}
+	return s, nil
+}
+
 // restart has a source read from the start.
 func (b *Broker) restart(path string) error {
 	b.mu.Lock()
-	s := b.sources[path]
-	if s == nil {
+	s, err := b.idleSource(path)
+	if err != nil {
 		b.mu.Unlock()
-		return noSource(path)
-	}
-	if s.cancel != nil {
-		b.mu.Unlock()
-		return sourceError(path, syscall.EBUSY)
+		return err
 	}
 	s.at.cursor = "0"
 	s.asked = true
